@@ -1,0 +1,31 @@
+#include "interrupt.h"
+
+#include <csignal>
+
+namespace lockstep {
+namespace {
+
+// A signal handler can reach nothing else: the one global of the program.
+std::atomic<bool> interrupted{false};
+
+extern "C" void on_signal(int signal) {
+  interrupted.store(true);
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  interrupted.store(false);
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+InterruptGuard::~InterruptGuard() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+const std::atomic<bool>& InterruptGuard::flag() const { return interrupted; }
+
+}  // namespace lockstep

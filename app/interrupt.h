@@ -1,0 +1,18 @@
+#pragma once
+
+#include <atomic>
+
+namespace lockstep {
+
+// While it lives, Ctrl-C and SIGTERM raise a flag instead of ending the program; a second Ctrl-C
+// ends it at once.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  const std::atomic<bool>& flag() const;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,107 @@
+#include "progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double bar_interval = 0.1, line_interval = 5;
+
+bool no_color() {
+  const char* value = std::getenv("NO_COLOR");
+  return value && *value;
+}
+
+std::string bar(double share) {
+  constexpr int width = 24;
+  const int full = static_cast<int>(std::lround(share * width));
+  std::string text = no_color() ? "" : "\033[36m";
+  for (int i = 0; i < width; ++i) {
+    if (i == full && !no_color()) text += "\033[2m";
+    text += i < full ? "━" : "─";
+  }
+  return text + (no_color() ? "" : "\033[0m");
+}
+
+}  // namespace
+
+Progress::Progress(const Clock& clock, bool quiet)
+    : clock_(clock), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void Progress::run_started(const RunStart& start) {
+  start_ = start;
+  began_ = epoch_began_ = last_shown_ = clock_.seconds();
+  if (quiet_) return;
+  fmt::print(stderr, "{}: {} parameters on {}, {} training samples\n{}\n", start.name,
+             with_commas(start.parameters), start.data, with_commas(start.samples), start.device);
+}
+
+std::string Progress::figures(const StepReport& r, double now) const {
+  const double done = static_cast<double>(r.global_step);
+  const double all = static_cast<double>(start_.epochs * start_.steps_per_epoch);
+  const double left = (now - began_) / done * (all - done);
+  return fmt::format("loss {:.4f}  accuracy {:>6}  ETA {}", r.epoch_loss, percent(r.epoch_accuracy),
+                     short_time(left));
+}
+
+void Progress::step_done(const StepReport& r) {
+  if (quiet_) return;
+  const double now = clock_.seconds();
+  if (now - last_shown_ < (terminal_ ? bar_interval : line_interval)) return;
+  last_shown_ = now;
+  if (terminal_)
+    fmt::print(stderr, "\r\033[Kepoch {}/{} {} {:>5}/{}  {}", r.epoch, start_.epochs,
+               bar(static_cast<double>(r.step) / static_cast<double>(start_.steps_per_epoch)),
+               r.step, start_.steps_per_epoch, figures(r, now));
+  else
+    fmt::print(stderr, "epoch {}/{} step {}/{}  {}\n", r.epoch, start_.epochs, r.step,
+               start_.steps_per_epoch, figures(r, now));
+  std::fflush(stderr);
+}
+
+void Progress::epoch_done(const EpochReport& r) {
+  if (quiet_) return;
+  // Hundreds of quick epochs are not worth a line each.
+  const double now = clock_.seconds();
+  const bool last = r.epoch == start_.epochs;
+  if (start_.epochs > 30 && !last && now - epoch_began_ < 1) return;
+  epoch_began_ = now;
+  std::string validation;
+  if (r.validation)
+    validation = fmt::format("  validation {:.4f} {}", r.validation->loss,
+                             percent(r.validation->accuracy));
+  fmt::print(stderr, "{}epoch {}/{} {}  {}  loss {:.4f}  accuracy {:>6}{}  {} samples/s\n",
+             terminal_ ? "\r\033[K" : "", r.epoch, start_.epochs, terminal_ ? bar(1) : "",
+             short_time(r.seconds), r.loss, percent(r.accuracy), validation,
+             with_commas(std::llround(r.samples_per_second)));
+}
+
+std::string summary_table(const Summary& s, const std::string& folder) {
+  std::vector<std::vector<std::string>> rows = {{s.name, ending_name(s.ending)}};
+  const auto add = [&](const char* what, const std::string& value) { rows.push_back({what, value}); };
+  add("data", s.data);
+  add("parameters", with_commas(s.parameters));
+  add("epochs", std::to_string(s.epochs));
+  add("train loss / accuracy", fmt::format("{:.4f} / {}", s.train_loss, percent(s.train_accuracy)));
+  if (s.validation)
+    add("validation loss / accuracy",
+        fmt::format("{:.4f} / {}", s.validation->loss, percent(s.validation->accuracy)));
+  if (s.best_epoch > 0) add("weights kept from epoch", std::to_string(s.best_epoch));
+  if (s.test)
+    add("test loss / accuracy", fmt::format("{:.4f} / {}", s.test->loss, percent(s.test->accuracy)));
+  add("read", short_time(s.read_seconds));
+  add("gradients of a batch", fmt::format("{:.3g} ms (median)", s.gradient_seconds * 1e3));
+  add("throughput", with_commas(std::llround(s.samples_per_second)) + " samples/s");
+  add("total", short_time(s.total_seconds));
+  add("peak memory", fmt::format("{:.0f} MB", static_cast<double>(s.peak_memory_bytes) / 1e6));
+  if (!folder.empty()) add("saved in", folder);
+  return table(rows);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+#include "text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep {
+
+std::string with_commas(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3 + (number < 0 ? 1u : 0u);) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string short_time(double seconds) {
+  if (seconds < 10) return fmt::format("{:.3g} s", seconds);
+  const int64_t whole = static_cast<int64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string percent(double share) { return fmt::format("{:.2f}%", share * 100); }
+
+std::string short_count(double number) {
+  if (number >= 1e9) return fmt::format("{:.2f} G", number / 1e9);
+  if (number >= 1e6) return fmt::format("{:.2f} M", number / 1e6);
+  if (number >= 1e3) return fmt::format("{:.2f} k", number / 1e3);
+  return fmt::format("{:.0f}", number);
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows)
+    for (size_t c = 0; c < row.size(); ++c) {
+      if (c == widths.size()) widths.push_back(0);
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  std::string text;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (size_t c = 0; c < rows[r].size(); ++c) {
+      const std::string& cell = rows[r][c];
+      const std::string& sample = rows[rows.size() > 1 ? 1 : 0][c];
+      const bool number = !sample.empty() && (std::isdigit(static_cast<unsigned char>(sample[0])));
+      line += c == 0 ? "" : "  ";
+      line += number ? fmt::format("{:>{}}", cell, widths[c]) : fmt::format("{:<{}}", cell, widths[c]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    if (r == 0) {
+      size_t total = 0;
+      for (const size_t width : widths) total += width + 2;
+      text += std::string(total - 2, '-') + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/memory.h"
+#include "data/load.h"
+#include "data/loader.h"
+#include "nn/program.h"
+#include "presets.h"
+#include "tensor/peak.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace lockstep {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> changes;
+  int64_t batch = 0;
+  int threads = 0;
+  double seconds = 3;
+  bool json = false;
+};
+
+// Adds up the time of each layer and direction.
+class Stopwatch final : public PassListener {
+ public:
+  explicit Stopwatch(const Clock& clock) : clock_(clock) {}
+  void restart() { last_ = clock_.seconds(); }
+  double lap(const std::string& what) {
+    const double now = clock_.seconds(), taken = now - last_;
+    if (!samples_.contains(what)) order_.push_back(what);
+    samples_[what].push_back(taken);
+    last_ = now;
+    return taken;
+  }
+  void layer_done(const std::string& layer, bool backward, std::span<float>) override {
+    lap((backward ? "backward " : "forward ") + layer);
+  }
+  void forget() {
+    samples_.clear();
+    order_.clear();
+  }
+  double median(const std::string& what) {
+    std::vector<double>& all = samples_[what];
+    if (all.empty()) return 0;
+    std::nth_element(all.begin(), all.begin() + static_cast<int64_t>(all.size() / 2), all.end());
+    return all[all.size() / 2];
+  }
+
+ private:
+  const Clock& clock_;
+  double last_ = 0;
+  std::vector<std::string> order_;
+  std::map<std::string, std::vector<double>> samples_;
+};
+
+struct Measured {
+  std::vector<double> steps;  // seconds each, sorted
+  double update = 0;
+};
+
+void bench(const Options& options) {
+  RunConfig config = find_config(options.config, options.changes);
+  if (options.batch > 0) config.train.batch = options.batch;
+  if (options.threads > 0) config.device.threads = options.threads;
+  const WallClock clock;
+  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
+  const int64_t batch = std::min(config.train.batch == 0 ? data.train->size() : config.train.batch,
+                                 data.train->size());
+  const std::unique_ptr<Device> device = make_device(config.device);
+  const Network network(config.model.layers, data.train->sample_shape());
+  network.expect_outputs(static_cast<int64_t>(data.train->classes().size()), config.data.name);
+  Parameters parameters(network);
+  parameters.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
+  Program program(network, loss_named(config.train.loss), *device, batch);
+  Optimizer optimizer(config.optimizer, *device, parameters.weights().size());
+
+  // A few batches of real samples, held in memory: sparse kernels are as fast as the data let them.
+  std::vector<Batch> batches(
+      static_cast<size_t>(std::clamp<int64_t>(data.train->size() / batch, 1, 8)));
+  BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
+  loader.start_epoch(1);
+  for (Batch& held : batches) held = *loader.next();
+
+  Stopwatch watch(clock);
+  program.listen(&watch);
+  Measured measured;
+  int64_t step = 0;
+  const auto run_step = [&] {
+    const Batch& held = batches[static_cast<size_t>(step++) % batches.size()];
+    const double start = clock.seconds();
+    watch.restart();
+    program.gradients(parameters, held.x.data(), held.rows, {.labels = held.labels, .values = {}},
+                      {.seed = 1, .epoch = 1, .ids = held.ids}, held.rows, false);
+    watch.restart();
+    device->squared_norm(parameters.gradients());
+    optimizer.step(parameters.weights(), parameters.gradients(),
+                   static_cast<float>(config.optimizer.lr), 1);
+    watch.lap("update");
+    return clock.seconds() - start;
+  };
+  for (int i = 0; i < 5; ++i) run_step();
+  watch.forget();
+  const double began = clock.seconds();
+  while (clock.seconds() - began < options.seconds || measured.steps.size() < 10)
+    measured.steps.push_back(run_step());
+  std::sort(measured.steps.begin(), measured.steps.end());
+
+  const double median = measured.steps[measured.steps.size() / 2], best = measured.steps.front();
+  const double rate = static_cast<double>(batch) / median;
+  // Dense-equivalent work: forward, and as much again for the gradients of weights and of inputs
+  // (which the first layer with weights does not need).
+  double flops = 0;
+  for (const Sequence::Step& s : program.sequence().steps())
+    flops += s.flops * (s.weights == 0 ? 2 : 3);
+  const double peak = sgemm_peak(config.device.threads, clock);
+  const double share = flops * rate / peak;
+
+  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+  std::vector<std::vector<std::string>> rows = {{"layer", "forward ms", "backward ms", "kernel"}};
+  for (const Sequence::Step& s : program.sequence().steps()) {
+    const double forward = watch.median("forward " + s.name) * 1e3;
+    const double backward = watch.median("backward " + s.name) * 1e3;
+    rows.push_back({s.name, fmt::format("{:.3f}", forward), fmt::format("{:.3f}", backward),
+                    s.kernel->name()});
+    layers.push_back({{"layer", s.name},
+                      {"forward_ms", forward},
+                      {"backward_ms", backward},
+                      {"kernel", s.kernel->name()}});
+  }
+  rows.push_back({"update", fmt::format("{:.3f}", watch.median("update") * 1e3), "", config.optimizer.name});
+  if (options.json) {
+    const nlohmann::ordered_json json{{"name", config.name},
+                                      {"data", data.provenance},
+                                      {"device", device->description()},
+                                      {"batch", batch},
+                                      {"threads", config.device.threads},
+                                      {"steps", measured.steps.size()},
+                                      {"samples_per_second", rate},
+                                      {"best_samples_per_second", static_cast<double>(batch) / best},
+                                      {"step_ms", median * 1e3},
+                                      {"best_step_ms", best * 1e3},
+                                      {"update_ms", watch.median("update") * 1e3},
+                                      {"layers", layers},
+                                      {"dense_equivalent_flops_per_sample", flops},
+                                      {"sgemm_peak_flops", peak},
+                                      {"share_of_sgemm_peak", share},
+                                      {"peak_memory_bytes", peak_memory_bytes()}};
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(), data.provenance,
+             table(rows));
+  fmt::print("{} samples/s (median of {} steps, {:.2f} ms each; best {})\n",
+             with_commas(static_cast<int64_t>(rate)), measured.steps.size(), median * 1e3,
+             with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
+  fmt::print("{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} a sample)\n",
+             share * 100, peak / 1e9, short_count(flops));
+}
+
+}  // namespace
+
+void add_bench_verb(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("bench", R"(Measure steady training throughput, without I/O.
+
+Examples:
+  lockstep bench cnn-690k
+  lockstep bench cnn-690k --batch 128 --threads 1 --json
+)");
+  verb->add_option("config", options->config, "a preset or a TOML file")->required();
+  verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
+      ->type_name("KEY=VALUE");
+  verb->add_option("--batch", options->batch, "samples a step")->check(CLI::Range(1, 1 << 24));
+  verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
+  verb->add_option("--seconds", options->seconds, "how long to measure")->check(CLI::Range(0.1, 3600.0));
+  verb->add_flag("--json", options->json, "print JSON instead of a table");
+  verb->callback([options] { bench(*options); });
+}
+
+}  // namespace lockstep

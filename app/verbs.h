@@ -1,0 +1,16 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace lockstep {
+
+// One function a verb; each lives in verb_<name>.cpp.
+void add_train_verb(CLI::App& app);
+void add_eval_verb(CLI::App& app);
+void add_predict_verb(CLI::App& app);
+void add_models_verb(CLI::App& app);
+void add_bench_verb(CLI::App& app);
+void add_config_verb(CLI::App& app);
+void add_completion_verb(CLI::App& app);
+
+}  // namespace lockstep

@@ -1,0 +1,17 @@
+#pragma once
+
+namespace lockstep {
+
+// Where time comes from. A simulated run has a clock of its own.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual double seconds() const = 0;  // since some fixed moment
+};
+
+class WallClock final : public Clock {
+ public:
+  double seconds() const override;
+};
+
+}  // namespace lockstep

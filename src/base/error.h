@@ -1,0 +1,32 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace lockstep {
+
+// The user's mistake: a wrong key, file or value. The program ends with exit code 2.
+class UserError : public std::runtime_error {
+ public:
+  template <typename... Args>
+  explicit UserError(fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+};
+
+// Something outside failed although what was asked was right: a full disk, a lost peer. Exit code 1.
+class Failure : public std::runtime_error {
+ public:
+  template <typename... Args>
+  explicit Failure(fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+};
+
+[[noreturn]] void report_bug(const char* condition, const char* file, int line);
+
+}  // namespace lockstep
+
+// A condition that only a bug of ours can break; says so instead of going on with wrong numbers.
+#define ENSURE(condition) \
+  ((condition) ? void(0) : ::lockstep::report_bug(#condition, __FILE__, __LINE__))

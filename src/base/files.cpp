@@ -1,0 +1,169 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sha2.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace lockstep {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string reason() { return std::strerror(errno); }
+
+Descriptor open_for_reading(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw UserError("cannot read {}: {}", path.string(), reason());
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+    ::close(fd);
+    throw UserError("cannot read {}: it is a folder, a file was expected", path.string());
+  }
+  return Descriptor(fd);
+}
+
+void write_all(int fd, std::span<const uint8_t> content, const fs::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw Failure("cannot write {}: {}", path.string(), reason());
+    content = content.subspan(static_cast<size_t>(written));
+  }
+}
+
+std::span<const uint8_t> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+std::vector<uint8_t> read_bytes(const fs::path& path) {
+  const Descriptor file = open_for_reading(path);
+  struct stat info {};
+  ::fstat(file.get(), &info);
+  std::vector<uint8_t> content(static_cast<size_t>(info.st_size));
+  size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t count = ::read(file.get(), content.data() + filled, content.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw Failure("cannot read {}: {}", path.string(), reason());
+    if (count == 0) break;
+    filled += static_cast<size_t>(count);
+  }
+  content.resize(filled);
+  return content;
+}
+
+std::string read_text(const fs::path& path) {
+  const std::vector<uint8_t> bytes = read_bytes(path);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
+  std::vector<uint8_t> raw = read_bytes(path);
+  const bool compressed = raw.size() >= 2 && raw[0] == 0x1f && raw[1] == 0x8b;
+  if (!compressed) {
+    if (raw.size() > limit)
+      throw UserError("{} holds {} bytes, more than the {} expected at most", path.string(),
+                      raw.size(), limit);
+    return raw;
+  }
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) throw Failure("cannot start zlib");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> ended(&stream, inflateEnd);
+  stream.next_in = raw.data();
+  stream.avail_in = static_cast<uInt>(raw.size());
+  std::vector<uint8_t> content;
+  content.reserve(std::min<uint64_t>(limit, uint64_t{raw.size()} * 6));
+  std::vector<uint8_t> piece(1 << 18);
+  int state = Z_OK;
+  while (state != Z_STREAM_END) {
+    stream.next_out = piece.data();
+    stream.avail_out = static_cast<uInt>(piece.size());
+    state = inflate(&stream, Z_NO_FLUSH);
+    if (state != Z_OK && state != Z_STREAM_END)
+      throw UserError("{}: the gzip data is {} near compressed byte {}; fetch the file again",
+                      path.string(), state == Z_BUF_ERROR ? "truncated" : "damaged",
+                      stream.total_in);
+    content.insert(content.end(), piece.begin(), piece.end() - stream.avail_out);
+    if (content.size() > limit)
+      throw UserError("{} unpacks to more than the {} bytes expected at most; is it the right file?",
+                      path.string(), limit);
+  }
+  return content;
+}
+
+void write_file(const fs::path& path, std::span<const uint8_t> content) {
+  fs::path aside = path;
+  aside += ".new";
+  try {
+    const Descriptor file(
+        ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (file.get() < 0) throw Failure("cannot write {}: {}", path.string(), reason());
+    write_all(file.get(), content, path);
+    if (::fsync(file.get()) != 0) throw Failure("cannot write {}: {}", path.string(), reason());
+    if (::rename(aside.c_str(), path.c_str()) != 0)
+      throw Failure("cannot write {}: {}", path.string(), reason());
+  } catch (...) {
+    ::unlink(aside.c_str());
+    throw;
+  }
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  write_file(path, as_bytes(content));
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Failure("cannot make the folder {}: {}", path.string(), error.message());
+}
+
+std::string sha256(const fs::path& path) {
+  const Descriptor file = open_for_reading(path);
+  SHA2_CTX context;
+  SHA256Init(&context);
+  std::vector<uint8_t> piece(1 << 18);
+  for (;;) {
+    const ssize_t count = ::read(file.get(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw Failure("cannot read {}: {}", path.string(), reason());
+    if (count == 0) break;
+    SHA256Update(&context, piece.data(), static_cast<size_t>(count));
+  }
+  std::array<char, SHA256_DIGEST_STRING_LENGTH> text;
+  return SHA256End(&context, text.data());
+}
+
+LineFile::LineFile(const fs::path& path) : path_(path), file_(std::fopen(path.c_str(), "w"), std::fclose) {
+  if (!file_) throw Failure("cannot write {}: {}", path.string(), reason());
+}
+
+void LineFile::append(std::string_view line) {
+  const bool whole = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
+                     std::fputc('\n', file_.get()) != EOF && std::fflush(file_.get()) == 0;
+  if (!whole) throw Failure("cannot write {}: {}", path_.string(), reason());
+}
+
+}  // namespace lockstep

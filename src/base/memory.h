@@ -1,0 +1,9 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+int64_t peak_memory_bytes();  // of this process, so far
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+#include "base/thread_pool.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+
+namespace lockstep {
+namespace {
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Waits until the value differs from `seen`: spins first, since the next loop usually starts within
+// microseconds, then sleeps in the kernel.
+template <typename T>
+void wait_for_change(const std::atomic<T>& value, T seen) {
+  for (int spin = 0; spin < 20000; ++spin) {
+    if (value.load(std::memory_order_acquire) != seen) return;
+    relax();
+  }
+  value.wait(seen, std::memory_order_acquire);
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : errors_(static_cast<size_t>(threads)) {
+  ENSURE(threads >= 1);
+  for (int member = 1; member < threads; ++member)
+    helpers_.emplace_back([this, member] { help(member); });
+}
+
+ThreadPool::~ThreadPool() {
+  ending_.store(true, std::memory_order_relaxed);
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void ThreadPool::help(int member) {
+  for (uint32_t seen = 0;; ++seen) {
+    wait_for_change(round_, seen);
+    if (ending_.load(std::memory_order_relaxed)) return;
+    run_share(member);
+    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+  }
+}
+
+void ThreadPool::run_share(int member) {
+  const int64_t grains = (count_ + grain_ - 1) / grain_;
+  const int64_t begin = grains * member / threads() * grain_;
+  const int64_t end = std::min(count_, grains * (member + 1) / threads() * grain_);
+  if (begin >= end) return;
+  try {
+    (*body_)(begin, end, member);
+  } catch (...) {
+    errors_[static_cast<size_t>(member)] = std::current_exception();
+  }
+}
+
+void ThreadPool::split(int64_t count, int64_t grain, const Body& body) {
+  if (count <= 0) return;
+  if (helpers_.empty()) {
+    body(0, count, 0);
+    return;
+  }
+  body_ = &body;
+  count_ = count;
+  grain_ = grain;
+  busy_.store(static_cast<int>(helpers_.size()), std::memory_order_relaxed);
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();
+  run_share(0);
+  for (int busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) wait_for_change(busy_, busy);
+  for (std::exception_ptr& error : errors_)
+    if (error) std::rethrow_exception(std::exchange(error, nullptr));
+}
+
+}  // namespace lockstep

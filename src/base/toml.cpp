@@ -1,0 +1,94 @@
+#include "base/toml.h"
+
+#include <toml++/toml.h>
+
+#include "base/error.h"
+
+namespace lockstep {
+namespace {
+
+std::string location(const toml::node& node, const std::string& source) {
+  return fmt::format("{} line {}", source, node.source().begin.line);
+}
+
+TomlValue value_of(const toml::node& node, const std::string& key, const std::string& source) {
+  const std::string where = location(node, source);
+  if (const auto text = node.as_string()) return {text->get(), where};
+  if (const auto number = node.as_integer()) return {number->get(), where};
+  if (const auto number = node.as_floating_point()) return {number->get(), where};
+  if (const auto flag = node.as_boolean()) return {flag->get(), where};
+  if (const auto list = node.as_array()) {
+    std::vector<std::string> items;
+    for (const toml::node& item : *list) {
+      const auto text = item.as_string();
+      if (!text)
+        throw UserError("{}: {} holds something that is not a string", location(item, source), key);
+      items.push_back(text->get());
+    }
+    return {items, where};
+  }
+  throw UserError("{}: the value of {} is neither text, number, true/false nor a list of texts",
+                  where, key);
+}
+
+void collect(const toml::table& table, const std::string& prefix, const std::string& source,
+             TomlValues& values) {
+  for (const auto& [name, node] : table) {
+    const std::string key = prefix + std::string(name.str());
+    if (const toml::table* inner = node.as_table())
+      collect(*inner, key + ".", source, values);
+    else
+      values.emplace_back(key, value_of(node, key, source));
+  }
+}
+
+}  // namespace
+
+std::string TomlValue::type() const {
+  static const char* names[] = {"text", "a whole number", "a number", "true or false",
+                                "a list of texts"};
+  return names[data.index()];
+}
+
+TomlValues parse_toml(const std::string& text, const std::string& source) {
+  TomlValues values;
+  try {
+    collect(toml::parse(text, source), "", source, values);
+  } catch (const toml::parse_error& error) {
+    throw UserError("{} line {}, column {}: {}", source, error.source().begin.line,
+                    error.source().begin.column, error.description());
+  }
+  return values;
+}
+
+std::pair<std::string, TomlValue> parse_assignment(const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw UserError("--set {}: expected key=value, for example --set train.epochs=3", assignment);
+  const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
+  const std::string where = "--set " + assignment;
+  try {
+    const toml::table table = toml::parse("value = " + value);
+    TomlValue parsed = value_of(*table.get("value"), key, where);
+    parsed.where = where;
+    return {key, parsed};
+  } catch (const toml::parse_error&) {
+    return {key, {value, where}};
+  }
+}
+
+std::string toml_string(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\n')
+      quoted += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace lockstep

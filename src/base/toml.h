@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace lockstep {
+
+// A value as a configuration wrote it, and where: "my.toml line 3".
+struct TomlValue {
+  std::variant<std::string, int64_t, double, bool, std::vector<std::string>> data;
+  std::string where;
+
+  std::string type() const;
+};
+
+using TomlValues = std::vector<std::pair<std::string, TomlValue>>;  // by dotted key
+
+TomlValues parse_toml(const std::string& text, const std::string& source);
+
+// "key=value" as on a command line: the value is TOML, or a bare string.
+std::pair<std::string, TomlValue> parse_assignment(const std::string& assignment);
+
+std::string toml_string(const std::string& text);  // quoted and escaped
+
+}  // namespace lockstep

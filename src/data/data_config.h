@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep {
+
+// What the [data] section of a configuration says.
+struct DataConfig {
+  std::string name = "mnist";      // a source: see sources/registry
+  std::string path;                // the user's own file or folder, where the source needs one
+  std::string label = "label";     // csv: the column that holds the class
+  std::string normalize = "unit";  // none, unit (bytes to 0..1), standardize (mean 0, deviation 1)
+  double validation = 0;           // below 1 a share of the training part, else a number of samples
+  double test = 0;                 // the same, for sources that come without a test part
+  bool stratified = false;         // splits keep the share of each class
+  int64_t limit = 0;               // train on this many samples only; 0 means all
+  int workers = 0;                 // threads that prepare batches ahead; 0: the training thread does
+};
+
+}  // namespace lockstep

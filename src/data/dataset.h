@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/shape.h"
+
+namespace lockstep {
+
+// A few samples made ready for the network: x holds rows × sample floats, row after row.
+struct Batch {
+  int64_t rows = 0;
+  std::vector<float> x;
+  std::vector<int32_t> labels;  // one class a row
+  std::vector<int64_t> ids;     // which sample of the data set each row is
+};
+
+// Samples that can be read in any order. Reading is const and safe from several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  virtual Shape sample_shape() const = 0;  // height, width, channels; or features
+  virtual const std::vector<std::string>& classes() const = 0;
+  virtual int32_t label(int64_t row) const = 0;
+  // Fills the batch, whose vectors it resizes only when they are too small.
+  virtual void read(std::span<const int64_t> rows, Batch& batch) const = 0;
+};
+
+}  // namespace lockstep

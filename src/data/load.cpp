@@ -1,0 +1,85 @@
+#include "data/load.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "data/counts.h"
+#include "data/permutation.h"
+#include "data/sources/registry.h"
+#include "data/split.h"
+#include "data/subset.h"
+
+namespace lockstep {
+namespace {
+
+// Keys of the streams that draw each part, so that one cut does not shift the others.
+enum Stream : uint64_t { test_stream = 0, validation_stream = 1, limit_stream = 2 };
+
+struct Rows {
+  std::vector<int64_t> train, validation, test;
+};
+
+Rows cut(const SourceData& source, const DataConfig& config, uint64_t seed) {
+  const RawDataset& samples = *source.samples;
+  Rows rows;
+  const auto take = [&](double asked, const char* key, Stream stream) {
+    const int64_t count = part_size(asked, static_cast<int64_t>(rows.train.size()), key);
+    return take_part(rows.train, count, samples, config.stratified,
+                     Rng(seed, Purpose::split, stream));
+  };
+  rows.train = natural_order(samples.size());
+  if (config.test != 0) {
+    rows.test = take(config.test, "data.test", test_stream);
+  } else {
+    const auto border = rows.train.begin() + source.train_rows;
+    rows.test.assign(border, rows.train.end());
+    rows.train.erase(border, rows.train.end());
+  }
+  if (config.validation != 0)
+    rows.validation = take(config.validation, "data.validation", validation_stream);
+  const auto left = static_cast<int64_t>(rows.train.size());
+  if (config.limit < 0 || config.limit > left)
+    throw UserError(
+        "data.limit = {} is not possible with {} training samples; expected 0 (all) to {}",
+        config.limit, grouped(left), left);
+  if (config.limit > 0)
+    rows.train = take_part(rows.train, config.limit, samples, config.stratified,
+                           Rng(seed, Purpose::split, limit_stream));
+  return rows;
+}
+
+std::unique_ptr<Dataset> part(const std::shared_ptr<const Dataset>& whole,
+                              std::vector<int64_t> rows) {
+  if (rows.empty()) return nullptr;
+  return std::make_unique<Subset>(whole, std::move(rows));
+}
+
+std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed) {
+  if (config.test == 0 && config.validation == 0 && config.limit == 0) return "";
+  return fmt::format(", split{} by seed {} into {} train, {} validation, {} test",
+                     config.stratified ? " by class" : "", seed,
+                     grouped(static_cast<int64_t>(rows.train.size())),
+                     grouped(static_cast<int64_t>(rows.validation.size())),
+                     grouped(static_cast<int64_t>(rows.test.size())));
+}
+
+}  // namespace
+
+DataSplits load_data(const DataConfig& config, uint64_t seed, const Say& say,
+                     const Normalizer* given) {
+  check_normalizer_type(config.normalize);  // before anything slow
+  SourceData source = find_source(config.name).load(config, say);
+  Rows rows = cut(source, config, seed);
+  DataSplits splits;
+  splits.provenance = source.provenance + split_text(config, rows, seed);
+  splits.normalizer = given ? *given : source.samples->fit(config.normalize, rows.train);
+  check_fits(splits.normalizer, source.samples->sample_shape());
+  source.samples->set_normalizer(splits.normalizer);
+  const std::shared_ptr<const Dataset> whole = std::move(source.samples);
+  splits.train = part(whole, std::move(rows.train));
+  splits.validation = part(whole, std::move(rows.validation));
+  splits.test = part(whole, std::move(rows.test));
+  return splits;
+}
+
+}  // namespace lockstep

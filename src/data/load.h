@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/data_config.h"
+#include "data/dataset.h"
+#include "data/normalizer.h"
+#include "data/say.h"
+
+namespace lockstep {
+
+// A data set in parts, ready to train on. Validation and test are null where there is none.
+struct DataSplits {
+  std::unique_ptr<Dataset> train, validation, test;
+  std::string provenance;  // "mnist (full, 60,000 + 10,000)", and how it was split
+  Normalizer normalizer;   // made from the training part, applied to all parts
+};
+
+// Loads a source and cuts it by the seed. With data.test, a test part the source comes with is
+// pooled with its training part first. Sources that have to be fetched say so to `say`. A normalizer
+// that is given (a trained model's) is applied instead of one made from these samples.
+DataSplits load_data(const DataConfig& config, uint64_t seed, const Say& say = say_to_stderr,
+                     const Normalizer* given = nullptr);
+
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "data/permutation.h"
+
+namespace lockstep {
+
+BatchLoader::BatchLoader(const Dataset& dataset, int64_t batch, uint64_t seed, bool shuffle,
+                         int workers)
+    : dataset_(dataset), batch_(batch), seed_(seed), shuffle_(shuffle) {
+  if (batch < 0)
+    throw UserError("a batch of {} samples cannot be; expected 0 (all) or more", batch);
+  if (workers < 0 || workers > 256)
+    throw UserError("data.workers = {} is not possible; expected 0 to 256", workers);
+  if (dataset.size() == 0) throw UserError("there are no samples to make batches of");
+  if (batch_ == 0 || batch_ > dataset.size()) batch_ = dataset.size();
+  batches_ = (dataset.size() + batch_ - 1) / batch_;
+  delivered_ = prepared_ = batches_;  // nothing to do before the first start_epoch
+  // One slot for the caller, one for each worker, one that is ready.
+  ring_.resize(workers == 0 ? 1
+                            : static_cast<size_t>(std::min<int64_t>(workers + 2, batches_ + 1)));
+  try {
+    for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
+  } catch (...) {  // the system gave fewer threads than asked for: end those that run
+    stop();
+    throw;
+  }
+}
+
+BatchLoader::~BatchLoader() { stop(); }
+
+void BatchLoader::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  to_prepare_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void BatchLoader::start_epoch(int64_t epoch) {
+  std::unique_lock lock(mutex_);
+  prepared_ = batches_;  // no worker takes up another batch of the old order
+  to_deliver_.wait(lock, [this] { return busy_ == 0; });
+  order_ = shuffle_ ? epoch_order(dataset_.size(), seed_, epoch) : natural_order(dataset_.size());
+  for (Slot& slot : ring_) slot.ready = false, slot.error = nullptr;
+  prepared_ = delivered_ = 0;
+  to_prepare_.notify_all();
+}
+
+const Batch* BatchLoader::next() {
+  std::unique_lock lock(mutex_);
+  if (delivered_ >= batches_) return nullptr;
+  Slot& slot = slot_of(delivered_);
+  if (workers_.empty()) {
+    fill(delivered_, slot);
+  } else {
+    to_deliver_.wait(lock, [&] { return slot.ready; });
+    slot.ready = false;
+  }
+  ++delivered_;  // gives up the batch of the last call: its slot may be filled again
+  to_prepare_.notify_one();
+  if (slot.error) std::rethrow_exception(std::exchange(slot.error, nullptr));
+  return &slot.batch;
+}
+
+bool BatchLoader::may_prepare() const {
+  // The slot of batch delivered_ - 1 is the caller's.
+  return prepared_ < batches_ && prepared_ < delivered_ - 1 + static_cast<int64_t>(ring_.size());
+}
+
+void BatchLoader::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    to_prepare_.wait(lock, [this] { return ending_ || may_prepare(); });
+    if (ending_) return;
+    const int64_t index = prepared_++;
+    Slot& slot = slot_of(index);
+    ++busy_;
+    lock.unlock();
+    fill(index, slot);
+    lock.lock();
+    --busy_;
+    slot.ready = true;
+    to_deliver_.notify_all();
+  }
+}
+
+void BatchLoader::fill(int64_t index, Slot& slot) const {
+  try {
+    const int64_t begin = index * batch_, end = std::min(begin + batch_, dataset_.size());
+    dataset_.read(
+        std::span(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
+        slot.batch);
+  } catch (...) {
+    slot.error = std::current_exception();
+  }
+}
+
+}  // namespace lockstep

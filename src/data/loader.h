@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace lockstep {
+
+// Goes through a data set batch by batch. With workers, threads prepare batches ahead; what is
+// delivered, and in which order, is the same as without. The data set must outlive the loader.
+class BatchLoader {
+ public:
+  // A batch of 0 means the whole set at once; the last batch of an epoch may be smaller.
+  BatchLoader(const Dataset& dataset, int64_t batch, uint64_t seed, bool shuffle, int workers);
+  ~BatchLoader();
+  BatchLoader(const BatchLoader&) = delete;
+  BatchLoader& operator=(const BatchLoader&) = delete;
+
+  int64_t batches() const { return batches_; }  // in one epoch
+
+  // Starts over with the order of this epoch, whether or not the last one was finished.
+  void start_epoch(int64_t epoch);
+
+  // The next batch, valid until the next call; nullptr at the end of the epoch. Rethrows what a
+  // worker met while it prepared this batch.
+  const Batch* next();
+
+ private:
+  struct Slot {
+    Batch batch;
+    std::exception_ptr error;
+    bool ready = false;
+  };
+
+  void work();
+  void stop();
+  void fill(int64_t index, Slot& slot) const;
+  Slot& slot_of(int64_t index) { return ring_[static_cast<size_t>(index) % ring_.size()]; }
+  bool may_prepare() const;
+
+  const Dataset& dataset_;
+  int64_t batch_;
+  int64_t batches_;
+  uint64_t seed_;
+  bool shuffle_;
+  std::vector<int64_t> order_;
+  std::vector<Slot> ring_;
+
+  // Batches [delivered_, prepared_) of the epoch are in the ring or being prepared, and so is the
+  // one before, which the caller may still look at.
+  std::mutex mutex_;
+  std::condition_variable to_prepare_, to_deliver_;
+  int64_t prepared_ = 0;
+  int64_t delivered_ = 0;
+  int busy_ = 0;
+  bool ending_ = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace lockstep

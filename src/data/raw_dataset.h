@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/normalizer.h"
+
+namespace lockstep {
+
+// All samples of a source in memory, as they were read; a batch is normalised when it is read.
+class RawDataset : public Dataset {
+ public:
+  int64_t size() const override { return static_cast<int64_t>(labels_.size()); }
+  Shape sample_shape() const override { return shape_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  int32_t label(int64_t row) const override { return labels_[static_cast<size_t>(row)]; }
+  void read(std::span<const int64_t> rows, Batch& batch) const override;
+
+  // The normalisation of this type that these rows (the training part) ask for.
+  virtual Normalizer fit(const std::string& type, std::span<const int64_t> rows) const = 0;
+  void set_normalizer(Normalizer normalizer);
+  const Normalizer& normalizer() const { return normalizer_; }
+
+ protected:
+  RawDataset(Shape shape, std::vector<int32_t> labels, std::vector<std::string> classes);
+  virtual void read_row(int64_t row, std::span<float> out) const = 0;
+
+ private:
+  Shape shape_;
+  std::vector<int32_t> labels_;
+  std::vector<std::string> classes_;
+  Normalizer normalizer_;
+};
+
+}  // namespace lockstep

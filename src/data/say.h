@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <string>
+
+namespace lockstep {
+
+// Where messages about slow steps go; results never do.
+using Say = std::function<void(const std::string&)>;
+
+inline void say_to_stderr(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
+
+}  // namespace lockstep

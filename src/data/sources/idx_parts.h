@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "base/files.h"
+#include "data/sources/source.h"
+
+namespace lockstep {
+
+// An images file and the labels file that belongs to it.
+struct IdxPart {
+  fs::path images;
+  fs::path labels;
+};
+
+// The IDX file for a stem such as "train-images" in its usual spellings (train-images-idx3-ubyte,
+// train-images.idx3-ubyte; plain before .gz), or an empty path.
+fs::path find_idx(const fs::path& folder, const std::string& stem);
+
+// The training part of a folder in MNIST's layout; a UserError when it has none.
+IdxPart train_part(const fs::path& folder);
+std::optional<IdxPart> test_part(const fs::path& folder);
+
+// Reads the images straight into the memory they stay in. Without classes, they are 0 to the
+// highest label.
+SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& test,
+                          std::vector<std::string> classes);
+
+}  // namespace lockstep

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/nearest.h"
+#include "data/image.h"
+#include "data/image_dataset.h"
+#include "data/sources/source.h"
+
+namespace lockstep {
+namespace {
+
+bool is_image_name(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& letter : ending)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return ending == ".png" || ending == ".jpg" || ending == ".jpeg";
+}
+
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+// By name: the system lists folders in no particular order.
+std::vector<fs::path> entries(const fs::path& folder, bool folders) {
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (!is_hidden(entry.path()) &&
+        (folders ? entry.is_directory() : entry.is_regular_file() && is_image_name(entry.path())))
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+struct Collected {
+  std::vector<std::string> classes;
+  Shape shape;
+  fs::path first;  // the image that set the shape
+  std::vector<uint8_t> pixels;
+  std::vector<int32_t> labels;
+};
+
+void add_image(const fs::path& path, int32_t label, Collected& all) {
+  const Image image = read_image(path);
+  if (all.labels.empty()) {
+    all.shape = image.shape;
+    all.first = path;
+  }
+  if (image.shape != all.shape)
+    throw UserError(
+        "{} is {} (height x width x channels) but {} is {}; all images must have one "
+        "size",
+        path.string(), image.shape.text(), all.first.string(), all.shape.text());
+  all.pixels.insert(all.pixels.end(), image.pixels.begin(), image.pixels.end());
+  all.labels.push_back(label);
+}
+
+// Adds folder/<class>/<image>; the first part names the classes, the second must keep to them.
+void add_part(const fs::path& folder, Collected& all) {
+  const std::vector<fs::path> classes = entries(folder, true);
+  if (classes.empty())
+    throw UserError("{} holds no sub-folders; expected one for each class, with its images in it",
+                    folder.string());
+  if (all.classes.empty())
+    for (const fs::path& path : classes) all.classes.push_back(path.filename().string());
+  for (const fs::path& path : classes) {
+    const std::string name = path.filename().string();
+    const auto known = std::find(all.classes.begin(), all.classes.end(), name);
+    if (known == all.classes.end())
+      throw UserError("{} is a class the training part does not have; {}", path.string(),
+                      suggestion(name, all.classes));
+    const std::vector<fs::path> images = entries(path, false);
+    if (images.empty()) throw UserError("{} holds no PNG or JPEG images", path.string());
+    for (const fs::path& image : images)
+      add_image(image, static_cast<int32_t>(known - all.classes.begin()), all);
+  }
+}
+
+}  // namespace
+
+SourceData load_images(const DataConfig& config, const Say&) {
+  const fs::path folder = required_path(config, "a folder with a sub-folder of images a class");
+  if (!fs::is_directory(folder))
+    throw UserError(
+        "data.path = '{}' is not a folder; expected one with a sub-folder of images a "
+        "class",
+        folder.string());
+  const bool split = fs::is_directory(folder / "train");
+  Collected all;
+  add_part(split ? folder / "train" : folder, all);
+  SourceData data;
+  data.train_rows = static_cast<int64_t>(all.labels.size());
+  if (split && fs::is_directory(folder / "test")) add_part(folder / "test", all);
+  data.samples = std::make_unique<ImageDataset>(all.shape, std::move(all.pixels),
+                                                std::move(all.labels), std::move(all.classes));
+  data.provenance = "images: " + folder.string() + " (" + size_text(data) + ")";
+  return data;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+#include "data/fetch.h"
+#include "data/folders.h"
+#include "data/sources/idx_parts.h"
+#include "data/sources/registry.h"
+
+namespace lockstep {
+
+SourceData load_mnist(const DataConfig& config, const Say& say) {
+  fs::path folder = config.path;  // the user's own copy, if given
+  if (folder.empty())
+    folder = is_cached(config.name) ? cache_folder() / config.name : fetch(config.name, {}, say);
+  SourceData data =
+      read_idx_parts(train_part(folder), test_part(folder), find_source(config.name).classes);
+  data.provenance = config.name + " (" + (config.path.empty() ? "full" : "from " + config.path) +
+                    ", " + size_text(data) + ")";
+  return data;
+}
+
+SourceData load_mnist_sample(const DataConfig&, const Say&) {
+  const fs::path folder = shipped_folder() / "mnist-sample";
+  SourceData data =
+      read_idx_parts(train_part(folder), test_part(folder), find_source("mnist-sample").classes);
+  data.provenance = "mnist-sample (a part of MNIST, " + size_text(data) + ")";
+  return data;
+}
+
+}  // namespace lockstep

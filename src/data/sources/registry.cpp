@@ -1,0 +1,82 @@
+#include "data/sources/registry.h"
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "data/counts.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<std::string> digits() { return {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}; }
+
+std::vector<std::string> garments() {
+  return {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+          "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+}
+
+std::vector<std::string> things() {
+  return {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+}
+
+}  // namespace
+
+const std::vector<Source>& sources() {
+  static const std::vector<Source> all = {
+      {"iris",
+       "150 flowers of 3 species, 4 lengths each",
+       Origin::shipped,
+       load_iris,
+       {"setosa", "versicolor", "virginica"}},
+      {"mnist-sample", "2,000 + 500 handwritten digits, a sample of MNIST", Origin::shipped,
+       load_mnist_sample, digits()},
+      {"mnist", "60,000 + 10,000 handwritten digits, 28x28 grey", Origin::fetched, load_mnist,
+       digits()},
+      {"fashion-mnist", "60,000 + 10,000 pieces of clothing, 28x28 grey", Origin::fetched,
+       load_mnist, garments()},
+      {"cifar-10",
+       "50,000 + 10,000 photographs, 32x32 colour; data.path: the folder with "
+       "data_batch_1.bin",
+       Origin::own, load_cifar10, things()},
+      {"csv",
+       "a table of your own; data.path: the file, data.label: the column of the class",
+       Origin::own,
+       load_csv,
+       {}},
+      {"idx",
+       "IDX files of your own; data.path: their folder, or IMAGES,LABELS",
+       Origin::own,
+       load_idx,
+       {}},
+      {"images",
+       "PNG and JPEG files of your own; data.path: a folder with a sub-folder a class",
+       Origin::own,
+       load_images,
+       {}},
+  };
+  return all;
+}
+
+const Source& find_source(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Source& source : sources()) {
+    if (source.name == name) return source;
+    names.push_back(source.name);
+  }
+  throw UserError(
+      "data.name = '{}' is not a data set known here; {} ('lockstep data list' shows all)", name,
+      suggestion(name, names));
+}
+
+std::string size_text(const SourceData& data) {
+  std::string text = grouped(data.train_rows);
+  if (data.test_rows() > 0) text += " + " + grouped(data.test_rows());
+  return text;
+}
+
+std::string required_path(const DataConfig& config, const std::string& expected) {
+  if (config.path.empty())
+    throw UserError("data.name = '{}' needs data.path: {}", config.name, expected);
+  return config.path;
+}
+
+}  // namespace lockstep

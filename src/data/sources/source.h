@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/data_config.h"
+#include "data/raw_dataset.h"
+#include "data/say.h"
+
+namespace lockstep {
+
+// What a source delivers: the training part first, then the test part if it comes with one, in one
+// piece, so that the two can be pooled and split anew without a copy.
+struct SourceData {
+  std::unique_ptr<RawDataset> samples;
+  int64_t train_rows = 0;  // the rows from here on are the source's own test part
+  std::string provenance;  // "mnist (full, 60,000 + 10,000)"
+
+  int64_t test_rows() const { return samples->size() - train_rows; }
+};
+
+// "60,000 + 10,000", or "150" without a test part.
+std::string size_text(const SourceData& data);
+
+// data.path as a path; a UserError that says what the source expects there when it is not given.
+std::string required_path(const DataConfig& config, const std::string& expected);
+
+SourceData load_iris(const DataConfig& config, const Say& say);
+SourceData load_mnist(const DataConfig& config, const Say& say);  // and fashion-mnist
+SourceData load_mnist_sample(const DataConfig& config, const Say& say);
+SourceData load_cifar10(const DataConfig& config, const Say& say);
+SourceData load_csv(const DataConfig& config, const Say& say);
+SourceData load_idx(const DataConfig& config, const Say& say);
+SourceData load_images(const DataConfig& config, const Say& say);
+
+}  // namespace lockstep

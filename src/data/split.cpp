@@ -1,0 +1,67 @@
+#include "data/split.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "data/counts.h"
+
+namespace lockstep {
+namespace {
+
+// How many of each class to take: the exact shares rounded down, the rest to the largest
+// remainders.
+std::vector<int64_t> quotas(const std::vector<std::vector<int64_t>>& by_class, int64_t count,
+                            int64_t size) {
+  std::vector<int64_t> quota(by_class.size());
+  std::vector<std::pair<int64_t, size_t>> remainders;  // negated, so that sorting puts large first
+  int64_t given = 0;
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    const int64_t exact = static_cast<int64_t>(by_class[c].size()) * count;
+    given += quota[c] = exact / size;
+    remainders.emplace_back(-(exact % size), c);
+  }
+  std::sort(remainders.begin(), remainders.end());
+  for (size_t i = 0; given < count; ++i, ++given) ++quota[remainders[i].second];
+  return quota;
+}
+
+}  // namespace
+
+int64_t part_size(double asked, int64_t size, const std::string& key) {
+  if (!(asked >= 0) || !std::isfinite(asked) || (asked >= 1 && asked != std::floor(asked)))
+    throw UserError(
+        "{} = {} is not possible; expected a share below 1, such as 0.2, or a whole "
+        "number of samples",
+        key, asked);
+  const double wanted = asked < 1 ? std::round(asked * static_cast<double>(size)) : asked;
+  if (wanted < 1)
+    throw UserError("{} = {} of {} samples is an empty part; ask for more", key, asked,
+                    grouped(size));
+  if (wanted >= static_cast<double>(size))
+    throw UserError("{} = {} leaves nothing of the {} samples to train on; ask for less", key,
+                    asked, grouped(size));
+  return static_cast<int64_t>(wanted);
+}
+
+std::vector<int64_t> take_part(std::vector<int64_t>& rows, int64_t count, const Dataset& dataset,
+                               bool stratified, Rng rng) {
+  ENSURE(count >= 0 && count <= static_cast<int64_t>(rows.size()));
+  shuffle(rows, rng);
+  std::vector<std::vector<int64_t>> groups(stratified ? dataset.classes().size() : 1);
+  for (const int64_t row : rows)
+    groups[stratified ? static_cast<size_t>(dataset.label(row)) : 0].push_back(row);
+  const std::vector<int64_t> quota = quotas(groups, count, static_cast<int64_t>(rows.size()));
+  std::vector<int64_t> taken, kept;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto middle = groups[g].begin() + quota[g];
+    taken.insert(taken.end(), groups[g].begin(), middle);
+    kept.insert(kept.end(), middle, groups[g].end());
+  }
+  std::sort(taken.begin(), taken.end());
+  std::sort(kept.begin(), kept.end());
+  rows = std::move(kept);
+  return taken;
+}
+
+}  // namespace lockstep

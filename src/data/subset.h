@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "data/dataset.h"
+
+namespace lockstep {
+
+// Some rows of a data set, under numbers of their own from 0. The parts of one split share the
+// samples, which is why they are held by shared_ptr.
+class Subset : public Dataset {
+ public:
+  Subset(std::shared_ptr<const Dataset> whole, std::vector<int64_t> rows);
+
+  int64_t size() const override { return static_cast<int64_t>(rows_.size()); }
+  Shape sample_shape() const override { return whole_->sample_shape(); }
+  const std::vector<std::string>& classes() const override { return whole_->classes(); }
+  int32_t label(int64_t row) const override { return whole_->label(whole_row(row)); }
+  void read(std::span<const int64_t> rows, Batch& batch) const override;
+
+  const Dataset& whole() const { return *whole_; }
+  int64_t whole_row(int64_t row) const { return rows_[static_cast<size_t>(row)]; }
+
+ private:
+  std::shared_ptr<const Dataset> whole_;
+  std::vector<int64_t> rows_;
+};
+
+}  // namespace lockstep

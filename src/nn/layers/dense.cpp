@@ -1,0 +1,40 @@
+#include "nn/layers/dense.h"
+
+namespace lockstep {
+
+std::vector<ParameterSpec> Dense::parameters(const Signal& in) const {
+  const int64_t inputs = in.shape.elements();
+  ParameterSpec weight{.name = "weight",
+                       .stored = {inputs, outputs_},
+                       .axes = {1, 0},
+                       .canonical = {outputs_, inputs},
+                       .role = Role::weight,
+                       .fan_in = inputs,
+                       .fan_out = outputs_};
+  if (in.image.is_image()) {  // PyTorch flattens channels first
+    weight.stored = {in.image.height(), in.image.width(), in.image.channels(), outputs_};
+    weight.axes = {3, 2, 0, 1};
+  }
+  return {weight,
+          {.name = "bias",
+           .stored = {outputs_},
+           .axes = {0},
+           .canonical = {outputs_},
+           .role = Role::bias,
+           .fan_in = inputs,
+           .fan_out = outputs_}};
+}
+
+double Dense::flops(const Signal& in) const {
+  return 2.0 * static_cast<double>(in.shape.elements() * outputs_);
+}
+
+std::unique_ptr<Kernel> Dense::prepare(Device& device, const Placement& p) const {
+  return device.prepare(DenseSpec{.batch = p.batch,
+                                  .in = p.in.elements(),
+                                  .out = outputs_,
+                                  .relu = p.relu,
+                                  .needs_dx = p.needs_dx});
+}
+
+}  // namespace lockstep

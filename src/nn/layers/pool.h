@@ -1,0 +1,26 @@
+#pragma once
+
+#include "nn/layer.h"
+#include "nn/layers/words.h"
+
+namespace lockstep {
+
+// "maxpool KERNEL [stride S] [pad P]" and "avgpool ..."; the stride is the kernel unless given.
+class Pool final : public Layer {
+ public:
+  Pool(Words& words, PoolKind pool_kind);
+
+  std::string kind() const override { return pool_ == PoolKind::max ? "maxpool" : "avgpool"; }
+  std::string text() const override { return kind() + " " + window_text(window_, true); }
+  Signal output(const Signal& in) const override;
+  Shape needed_input(const Shape& in, const Shape& needed_output) const override;
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+  bool is_plain_max_2x2() const;  // the one that convolutions can take in
+
+ private:
+  PoolKind pool_;
+  Window window_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,121 @@
+#include "nn/layers/residual.h"
+
+#include <algorithm>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "nn/sequence.h"
+
+namespace lockstep {
+namespace {
+
+class ResidualKernel final : public Kernel {
+ public:
+  ResidualKernel(Device& device, const Layers& body, const Layers& shortcut, const Placement& p)
+      : device_(device),
+        in_(p.in.elements()),
+        out_(p.out.elements()),
+        batch_(p.batch),
+        body_(device, body, p.in, p.batch, p.needs_dx, "", p.index * 64),
+        shortcut_(device, shortcut, p.in, p.batch, p.needs_dx, "shortcut.", p.index * 64 + 32) {}
+
+  const char* name() const override { return "residual"; }
+
+  KernelNeeds needs() const override {
+    const KernelNeeds a = body_.needs(), b = shortcut_.needs();
+    return {.stash = a.stash + b.stash,
+            .scratch = std::max(a.scratch, b.scratch) + 2 * branch_bytes()};
+  }
+
+  void forward(const Pass& p) override {
+    float* other = reinterpret_cast<float*>(p.scratch);
+    body_.forward(for_body(p));
+    Pass q = for_shortcut(p);
+    q.y = other;
+    shortcut_.forward(q);
+    device_.add({p.y, size(p, out_)}, {other, size(p, out_)});
+  }
+
+  void backward(const Pass& p) override {
+    float* copied = reinterpret_cast<float*>(p.scratch);
+    float* other = reinterpret_cast<float*>(p.scratch + branch_bytes());
+    std::copy(p.dy, p.dy + p.rows * out_, copied);  // both branches may overwrite theirs
+    body_.backward(for_body(p));
+    Pass q = for_shortcut(p);
+    q.dy = copied;
+    q.dx = p.dx ? other : nullptr;
+    shortcut_.backward(q);
+    if (p.dx) device_.add({p.dx, size(p, in_)}, {other, size(p, in_)});
+  }
+
+ private:
+  size_t branch_bytes() const {
+    return round_up(static_cast<size_t>(batch_ * std::max(in_, out_)) * sizeof(float), cache_line);
+  }
+  static size_t size(const Pass& p, int64_t elements) {
+    return static_cast<size_t>(p.rows * elements);
+  }
+
+  Pass for_body(const Pass& p) const {
+    Pass q = p;
+    q.scratch = p.scratch + 2 * branch_bytes();
+    return q;
+  }
+
+  Pass for_shortcut(const Pass& p) const {
+    Pass q = for_body(p);
+    q.weights = p.weights + body_.weight_floats();
+    q.gradients = p.gradients ? p.gradients + body_.weight_floats() : nullptr;
+    q.state = p.state + body_.state_floats();
+    q.stash = p.stash + body_.needs().stash;
+    return q;
+  }
+
+  Device& device_;
+  int64_t in_, out_, batch_;
+  Sequence body_, shortcut_;
+};
+
+std::string joined(const Layers& layers) {
+  std::string text;
+  for (const auto& layer : layers) text += (text.empty() ? "" : "; ") + layer->text();
+  return text;
+}
+
+}  // namespace
+
+std::string Residual::text() const {
+  const std::string shortcut = joined(shortcut_);
+  return "residual(" + joined(body_) + (shortcut.empty() ? "" : " | " + shortcut) + ")";
+}
+
+Signal Residual::output(const Signal& in) const {
+  const Shape body = output_of(body_, in).shape;
+  const Shape shortcut = output_of(shortcut_, in).shape;
+  if (!(body == shortcut))
+    throw UserError("its body gives {} but its shortcut {}; add '| conv ...' to match them",
+                    body.text(), shortcut.text());
+  return body;
+}
+
+std::vector<ParameterSpec> Residual::parameters(const Signal& in) const {
+  std::vector<ParameterSpec> all = parameters_of(body_, in, "");
+  for (ParameterSpec& p : parameters_of(shortcut_, in, "shortcut.")) all.push_back(std::move(p));
+  return all;
+}
+
+std::vector<ParameterSpec> Residual::state(const Signal& in) const {
+  std::vector<ParameterSpec> all = state_of(body_, in, "");
+  for (ParameterSpec& p : state_of(shortcut_, in, "shortcut.")) all.push_back(std::move(p));
+  return all;
+}
+
+double Residual::flops(const Signal& in) const {
+  return flops_of(body_, in) + flops_of(shortcut_, in);
+}
+
+std::unique_ptr<Kernel> Residual::prepare(Device& device, const Placement& p) const {
+  return std::make_unique<ResidualKernel>(device, body_, shortcut_, p);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "nn/layer.h"
+
+namespace lockstep {
+
+// "residual(LINE; LINE; ...)" adds its input to what its body makes of it;
+// "residual(BODY | SHORTCUT)" sends the input through layers of its own first.
+class Residual final : public Layer {
+ public:
+  Residual(Layers body, Layers shortcut) : body_(std::move(body)), shortcut_(std::move(shortcut)) {}
+
+  std::string kind() const override { return "residual"; }
+  std::string text() const override;
+  Signal output(const Signal& in) const override;
+  std::vector<ParameterSpec> parameters(const Signal& in) const override;
+  std::vector<ParameterSpec> state(const Signal& in) const override;
+  double flops(const Signal& in) const override;
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  Layers body_, shortcut_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "nn/layer.h"
+#include "nn/layers/words.h"
+
+namespace lockstep {
+
+// Layers that keep the shape, or only its name, of what they see.
+
+// "relu", "sigmoid", "tanh", "gelu" (tanh form), "softmax" (over channels)
+class Activation final : public Layer {
+ public:
+  explicit Activation(ActivationKind activation) : activation_(activation) {}
+  std::string kind() const override;
+  std::string text() const override { return kind(); }
+  Signal output(const Signal& in) const override { return in; }
+  Shape needed_input(const Shape& in, const Shape& needed_output) const override;
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+  ActivationKind activation() const { return activation_; }
+
+ private:
+  ActivationKind activation_;
+};
+
+// "dropout RATE"
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(Words& words);
+  std::string kind() const override { return "dropout"; }
+  std::string text() const override;
+  Signal output(const Signal& in) const override { return in; }
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  float rate_;
+};
+
+// "flatten [SIZE]": an image as a row of numbers; a size is a check.
+class Flatten final : public Layer {
+ public:
+  explicit Flatten(Words& words);
+  std::string kind() const override { return "flatten"; }
+  std::string text() const override;
+  Signal output(const Signal& in) const override;
+  std::unique_ptr<Kernel> prepare(Device&, const Placement&) const override { return nullptr; }
+
+ private:
+  int64_t size_ = 0;
+};
+
+// "batchnorm", "layernorm" (over channels)
+class Norm final : public Layer {
+ public:
+  explicit Norm(NormKind norm) : norm_(norm) {}
+  std::string kind() const override { return norm_ == NormKind::batch ? "batchnorm" : "layernorm"; }
+  std::string text() const override { return kind(); }
+  Signal output(const Signal& in) const override { return in; }
+  std::vector<ParameterSpec> parameters(const Signal& in) const override;
+  std::vector<ParameterSpec> state(const Signal& in) const override;
+  bool fuses_relu() const override { return true; }
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  NormKind norm_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "nn/model_file.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "nn/safetensors.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<int64_t> extents(const Shape& shape) {
+  std::vector<int64_t> all;
+  for (int axis = 0; axis < shape.rank(); ++axis) all.push_back(shape[axis]);
+  return all;
+}
+
+std::string text(const std::vector<int64_t>& shape) {
+  return fmt::format("{}", fmt::join(shape, "x"));
+}
+
+struct Slot {
+  const Parameters::Entry* entry;
+  std::span<float> arena;
+};
+
+std::map<std::string, Slot> slots(const Parameters& parameters) {
+  std::map<std::string, Slot> all;
+  for (const auto& entry : parameters.entries())
+    all[entry.spec.name] = {&entry, parameters.weights()};
+  for (const auto& entry : parameters.state_entries())
+    all[entry.spec.name] = {&entry, parameters.state()};
+  return all;
+}
+
+}  // namespace
+
+void save_model(const fs::path& path, const Parameters& parameters) {
+  std::vector<NamedTensor> tensors;
+  const auto add = [&](const std::vector<Parameters::Entry>& entries, std::span<const float> arena) {
+    for (const auto& entry : entries)
+      tensors.push_back({entry.spec.name, extents(entry.spec.canonical),
+                         Parameters::to_canonical(entry, arena)});
+  };
+  add(parameters.entries(), parameters.weights());
+  add(parameters.state_entries(), parameters.state());
+  write_safetensors(path, tensors, {{"format", "pt"}});
+}
+
+void load_model(const fs::path& path, Parameters& parameters) {
+  const TensorFile file = read_safetensors(path);
+  std::map<std::string, Slot> missing = slots(parameters);
+  for (const NamedTensor& tensor : file.tensors) {
+    const auto found = missing.find(tensor.name);
+    if (found == missing.end())
+      throw UserError("{} holds a tensor '{}' that this network has no place for; is it the model of another network?",
+                      path.string(), tensor.name);
+    const Slot& slot = found->second;
+    const std::vector<int64_t> expected = extents(slot.entry->spec.canonical);
+    if (tensor.shape != expected)
+      throw UserError("{}: tensor '{}' is {}, this network needs {}; is it the model of another network?",
+                      path.string(), tensor.name, text(tensor.shape), text(expected));
+    Parameters::from_canonical(*slot.entry, tensor.values, slot.arena);
+    missing.erase(found);
+  }
+  if (!missing.empty())
+    throw UserError("{} lacks tensor '{}'; is it the model of another network?", path.string(),
+                    missing.begin()->first);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "base/files.h"
+#include "nn/parameters.h"
+
+namespace lockstep {
+
+// Weights and running statistics under PyTorch's names and layouts.
+void save_model(const fs::path& path, const Parameters& parameters);
+
+// Throws a UserError that names the first tensor which the network lacks or has in another shape.
+void load_model(const fs::path& path, Parameters& parameters);
+
+}  // namespace lockstep

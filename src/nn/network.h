@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/layer.h"
+
+namespace lockstep {
+
+// A network as described: layers that fit on each other and on the input. It holds no numbers and no
+// device; Parameters and Program are made from it.
+class Network {
+ public:
+  Network(std::vector<std::string> lines, const Shape& input);
+
+  const Shape& input() const { return input_; }
+  Shape output() const { return output_; }
+  const Layers& layers() const { return layers_; }
+  const std::vector<std::string>& lines() const { return lines_; }
+  std::vector<ParameterSpec> parameters() const;
+  std::vector<ParameterSpec> state() const;
+  int64_t parameter_count() const;
+  double flops() const;  // forward, one sample
+
+  // The classifier must end in one output a class.
+  void expect_outputs(int64_t count, const std::string& of_what) const;
+
+ private:
+  std::vector<std::string> lines_;
+  Shape input_, output_;
+  Layers layers_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,100 @@
+#include "nn/parameters.h"
+
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<Parameters::Entry> place(const std::vector<ParameterSpec>& specs) {
+  std::vector<Parameters::Entry> entries;
+  int64_t offset = 0;
+  for (const ParameterSpec& spec : specs) {
+    entries.push_back({spec, offset});
+    offset += aligned_floats(spec.stored.elements());
+  }
+  return entries;
+}
+
+Buffer arena(const std::vector<ParameterSpec>& specs) {
+  return Buffer(static_cast<size_t>(arena_floats(specs)) * sizeof(float));
+}
+
+// visit(index in the file's order, index in the stored order)
+template <typename Visit>
+void for_each_element(const ParameterSpec& spec, Visit visit) {
+  const int rank = spec.stored.rank();
+  std::array<int64_t, Shape::max_rank> stride{};
+  int64_t step = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    stride[size_t(axis)] = step;
+    step *= spec.stored[axis];
+  }
+  std::array<int64_t, Shape::max_rank> at{};
+  const int64_t count = spec.stored.elements();
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t stored = 0;
+    for (int axis = 0; axis < rank; ++axis)
+      stored += at[size_t(axis)] * stride[size_t(spec.axes[size_t(axis)])];
+    visit(i, stored);
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      if (++at[size_t(axis)] < spec.stored[spec.axes[size_t(axis)]]) break;
+      at[size_t(axis)] = 0;
+    }
+  }
+}
+
+// The bound of the uniform distribution a tensor starts from; 0 means all zeros.
+double bound(Init init, const ParameterSpec& spec) {
+  if (init == Init::pytorch) return 1 / std::sqrt(static_cast<double>(spec.fan_in));
+  if (spec.role == Role::bias) return 0;
+  return std::sqrt(6.0 / static_cast<double>(spec.fan_in + spec.fan_out));
+}
+
+}  // namespace
+
+Parameters::Parameters(const Network& network)
+    : entries_(place(network.parameters())),
+      state_entries_(place(network.state())),
+      weights_(arena(network.parameters())),
+      gradients_(arena(network.parameters())),
+      state_(arena(network.state())) {}
+
+void Parameters::initialise(Init init, uint64_t seed) {
+  const auto fill = [&](const std::vector<Entry>& entries, std::span<float> into) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const ParameterSpec& spec = entries[i].spec;
+      Rng rng(seed, Purpose::initial_weights, i);
+      const double limit =
+          spec.role == Role::weight || spec.role == Role::bias ? bound(init, spec) : 0;
+      const double middle = spec.role == Role::scale ? 1 : 0;
+      std::vector<float> values(static_cast<size_t>(spec.stored.elements()));
+      for (float& value : values)
+        value = static_cast<float>(limit > 0 ? limit * (2 * rng.uniform() - 1) : middle);
+      from_canonical(entries[i], values, into);
+    }
+  };
+  fill(entries_, weights());
+  fill(state_entries_, state());
+}
+
+std::vector<float> Parameters::to_canonical(const Entry& entry, std::span<const float> arena) {
+  const float* stored = arena.data() + entry.offset;
+  std::vector<float> values(static_cast<size_t>(entry.spec.stored.elements()));
+  for_each_element(entry.spec,
+                   [&](int64_t file, int64_t at) { values[static_cast<size_t>(file)] = stored[at]; });
+  return values;
+}
+
+void Parameters::from_canonical(const Entry& entry, std::span<const float> values,
+                                std::span<float> arena) {
+  ENSURE(static_cast<int64_t>(values.size()) == entry.spec.stored.elements());
+  float* stored = arena.data() + entry.offset;
+  for_each_element(entry.spec,
+                   [&](int64_t file, int64_t at) { stored[at] = values[static_cast<size_t>(file)]; });
+}
+
+}  // namespace lockstep

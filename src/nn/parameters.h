@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "nn/network.h"
+
+namespace lockstep {
+
+enum class Init { pytorch, keras };
+
+// All weights of a network in one array, all gradients in another; a layer owns a slice of each.
+class Parameters {
+ public:
+  struct Entry {
+    ParameterSpec spec;
+    int64_t offset = 0;  // in floats
+  };
+
+  explicit Parameters(const Network& network);
+
+  void initialise(Init init, uint64_t seed);
+
+  std::span<float> weights() const { return weights_.floats(); }
+  std::span<float> gradients() const { return gradients_.floats(); }
+  std::span<float> state() const { return state_.floats(); }
+  const std::vector<Entry>& entries() const { return entries_; }
+  const std::vector<Entry>& state_entries() const { return state_entries_; }
+
+  // One tensor in the layout of files.
+  static std::vector<float> to_canonical(const Entry& entry, std::span<const float> arena);
+  static void from_canonical(const Entry& entry, std::span<const float> values,
+                             std::span<float> arena);
+
+ private:
+  std::vector<Entry> entries_, state_entries_;
+  Buffer weights_, gradients_, state_;
+};
+
+}  // namespace lockstep

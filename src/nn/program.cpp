@@ -1,0 +1,83 @@
+#include "nn/program.h"
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace lockstep {
+namespace {
+
+struct LossName {
+  const char* name;
+  LossKind kind;
+};
+constexpr LossName losses[] = {{"softmax-cross-entropy", LossKind::softmax_cross_entropy},
+                               {"sigmoid-cross-entropy", LossKind::sigmoid_cross_entropy},
+                               {"mean-squared-error", LossKind::mean_squared_error}};
+
+}  // namespace
+
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names;
+  for (const LossName& loss : losses) names.emplace_back(loss.name);
+  return names;
+}
+
+LossKind loss_named(const std::string& name) {
+  for (const LossName& loss : losses)
+    if (name == loss.name) return loss.kind;
+  throw UserError("train.loss = \"{}\" is not known; {}", name, suggestion(name, loss_names()));
+}
+
+Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch)
+    : batch_(batch),
+      outputs_(network.output().elements()),
+      sequence_(device, network.layers(), network.input(), batch, false, "", 1),
+      loss_(device.prepare(LossSpec{.batch = batch, .outputs = outputs_, .kind = loss})),
+      stash_(sequence_.needs().stash),
+      scratch_(sequence_.needs().scratch),
+      y_(static_cast<size_t>(batch * outputs_) * sizeof(float)),
+      dy_(static_cast<size_t>(batch * outputs_) * sizeof(float)) {}
+
+Pass Program::pass(const Parameters& parameters, const float* x, int64_t rows,
+                   const SampleKeys& keys) {
+  ENSURE(rows >= 1 && rows <= batch_);
+  rows_ = rows;
+  Pass p;
+  p.rows = rows;
+  p.x = x;
+  p.y = y_.floats().data();
+  p.weights = parameters.weights().data();
+  p.gradients = parameters.gradients().data();
+  p.state = parameters.state().data();
+  p.stash = stash_.data();
+  p.scratch = scratch_.data();
+  p.keys = keys;
+  p.listener = listener_;
+  return p;
+}
+
+std::span<const float> Program::forward(const Parameters& parameters, const float* x, int64_t rows,
+                                        bool training, const SampleKeys& keys) {
+  Pass p = pass(parameters, x, rows, keys);
+  p.training = training;
+  sequence_.forward(p);
+  return y_.floats().first(static_cast<size_t>(rows * outputs_));
+}
+
+LossSums Program::loss(const Targets& targets) {
+  return loss_->run(rows_, y_.floats().data(), targets, nullptr, rows_);
+}
+
+LossSums Program::gradients(const Parameters& parameters, const float* x, int64_t rows,
+                            const Targets& targets, const SampleKeys& keys, int64_t divisor,
+                            bool accumulate) {
+  Pass p = pass(parameters, x, rows, keys);
+  p.accumulate = accumulate;
+  sequence_.forward(p);
+  const LossSums sums = loss_->run(rows, y_.floats().data(), targets, dy_.floats().data(), divisor);
+  p.dy = dy_.floats().data();
+  sequence_.backward(p);
+  return sums;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+
+namespace lockstep {
+
+// Files of named float tensors, as Hugging Face's safetensors: a length, a JSON header, the numbers.
+struct NamedTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+void write_safetensors(const fs::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata);
+
+struct TensorFile {
+  std::vector<NamedTensor> tensors;
+  Metadata metadata;
+};
+
+// Checks the whole header against the file's size before it allocates anything for a tensor: lengths,
+// overlaps, holes and overflow are errors that name the tensor and the bytes.
+TensorFile read_safetensors(const fs::path& path);
+
+}  // namespace lockstep

@@ -1,0 +1,198 @@
+#include "nn/sequence.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "nn/layers/pool.h"
+#include "nn/layers/simple.h"
+
+namespace lockstep {
+
+Signal visit(const Layers& layers, const Signal& in, const VisitLayer& use) {
+  std::map<std::string, int> seen;
+  Signal signal = in;
+  for (const auto& layer : layers) {
+    const std::string name = layer->kind() + std::to_string(++seen[layer->kind()]);
+    use(*layer, name, signal);
+    try {
+      signal = layer->output(signal);
+    } catch (const UserError& error) {
+      throw UserError("layer {} \"{}\" {}", name, layer->text(), error.what());
+    }
+  }
+  return signal;
+}
+
+Signal output_of(const Layers& layers, const Signal& in) {
+  return visit(layers, in, [](const Layer&, const std::string&, const Signal&) {});
+}
+
+namespace {
+
+void append(std::vector<ParameterSpec>& all, std::vector<ParameterSpec> some,
+            const std::string& prefix) {
+  for (ParameterSpec& spec : some) {
+    spec.name = prefix + spec.name;
+    all.push_back(std::move(spec));
+  }
+}
+
+bool is_relu(const Layer& layer) {
+  const auto* activation = dynamic_cast<const Activation*>(&layer);
+  return activation && activation->activation() == ActivationKind::relu;
+}
+
+bool is_plain_max_pool(const Layer& layer) {
+  const auto* pool = dynamic_cast<const Pool*>(&layer);
+  return pool && pool->is_plain_max_2x2();
+}
+
+size_t bytes_of(int64_t floats) {
+  return round_up(static_cast<size_t>(floats) * sizeof(float), cache_line);
+}
+
+}  // namespace
+
+std::vector<ParameterSpec> parameters_of(const Layers& layers, const Signal& in,
+                                         const std::string& prefix) {
+  std::vector<ParameterSpec> all;
+  visit(layers, in, [&](const Layer& layer, const std::string& name, const Signal& signal) {
+    append(all, layer.parameters(signal), prefix + name + ".");
+  });
+  return all;
+}
+
+std::vector<ParameterSpec> state_of(const Layers& layers, const Signal& in,
+                                    const std::string& prefix) {
+  std::vector<ParameterSpec> all;
+  visit(layers, in, [&](const Layer& layer, const std::string& name, const Signal& signal) {
+    append(all, layer.state(signal), prefix + name + ".");
+  });
+  return all;
+}
+
+double flops_of(const Layers& layers, const Signal& in) {
+  double total = 0;
+  visit(layers, in, [&](const Layer& layer, const std::string&, const Signal& signal) {
+    total += layer.flops(signal);
+  });
+  return total;
+}
+
+Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch,
+                   bool needs_dx, const std::string& prefix, uint64_t first_index)
+    : in_floats_(in.elements()) {
+  struct Named {
+    const Layer* layer;
+    std::string name;
+    Signal in;
+  };
+  std::vector<Named> line;
+  const Signal last = visit(layers, in, [&](const Layer& l, const std::string& n, const Signal& s) {
+    line.push_back({&l, prefix + n, s});
+  });
+  out_floats_ = last.shape.elements();
+
+  // What of each layer's output anyone reads, from the last layer back.
+  std::vector<Shape> needed(line.size() + 1, last.shape);
+  for (size_t i = line.size(); i-- > 0;)
+    needed[i] = line[i].layer->needed_input(line[i].in.shape, needed[i + 1]);
+  needed[0] = in;  // the caller lays its samples out whole
+
+  size_t scratch = 0;
+  int64_t widest = std::max(in_floats_, out_floats_);
+  for (size_t i = 0; i < line.size();) {
+    const Named& first = line[i];
+    Placement place{.batch = batch,
+                    .in = needed[i],
+                    .out = needed[i + 1],
+                    .needs_dx = needs_dx || weight_floats_ > 0,
+                    .index = first_index + i};
+    Step step{.name = first.name,
+              .in = needed[i].elements(),
+              .weights = weight_floats_,
+              .state = state_floats_,
+              .flops = first.layer->flops(first.in)};
+    step.weight_count = arena_floats(first.layer->parameters(first.in));
+    weight_floats_ += step.weight_count;
+    state_floats_ += arena_floats(first.layer->state(first.in));
+    size_t end = i + 1;
+    const auto next_is = [&](bool (*test)(const Layer&)) {
+      return end < line.size() && test(*line[end].layer);
+    };
+    if (first.layer->fuses_relu() && next_is(is_relu)) {
+      place.relu = true;
+      step.name += "+" + line[end++].name;
+    }
+    if (first.layer->fuses_max_pool() && next_is(is_plain_max_pool)) {
+      place.max_pool = true;
+      step.name += "+" + line[end++].name;
+    }
+    step.out = needed[end].elements();
+    step.kernel = first.layer->prepare(device, place);
+    i = end;
+    if (!step.kernel) continue;  // flatten: the same numbers under another shape
+    const KernelNeeds needs = step.kernel->needs();
+    step.output = stash_;
+    stash_ += bytes_of(batch * step.out);
+    step.stash = stash_;
+    stash_ += round_up(needs.stash, cache_line);
+    scratch = std::max(scratch, needs.scratch);
+    widest = std::max({widest, step.in, step.out});
+    steps_.push_back(std::move(step));
+  }
+  gradient_bytes_ = bytes_of(batch * widest);
+  scratch_ = 2 * gradient_bytes_ + round_up(scratch, cache_line);
+}
+
+float* Sequence::output_of_step(const Pass& pass, size_t step) const {
+  if (step + 1 == steps_.size()) return pass.y;
+  return reinterpret_cast<float*>(pass.stash + steps_[step].output);
+}
+
+void Sequence::forward(const Pass& pass) {
+  if (steps_.empty()) std::copy(pass.x, pass.x + pass.rows * in_floats_, pass.y);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    Pass p = pass;
+    p.x = i == 0 ? pass.x : output_of_step(pass, i - 1);
+    p.y = output_of_step(pass, i);
+    p.weights = pass.weights + step.weights;
+    p.state = pass.state + step.state;
+    p.stash = pass.stash + step.stash;
+    p.scratch = pass.scratch + 2 * gradient_bytes_;
+    step.kernel->forward(p);
+    if (pass.listener) pass.listener->layer_done(step.name, false, {});
+  }
+}
+
+void Sequence::backward(const Pass& pass) {
+  if (steps_.empty() && pass.dx) std::copy(pass.dy, pass.dy + pass.rows * in_floats_, pass.dx);
+  float* dy = pass.dy;
+  for (size_t i = steps_.size(); i-- > 0;) {
+    const Step& step = steps_[i];
+    float* other = reinterpret_cast<float*>(pass.scratch + (i % 2 ? gradient_bytes_ : 0));
+    Pass p = pass;
+    p.x = i == 0 ? pass.x : output_of_step(pass, i - 1);
+    p.y = output_of_step(pass, i);
+    p.dy = dy;
+    // Below the first layer with weights nobody needs a gradient, unless the caller does.
+    const bool wanted = i == 0 ? pass.dx != nullptr : pass.dx || step.weights > 0;
+    p.dx = !wanted ? nullptr : i == 0 ? pass.dx : other;
+    p.weights = pass.weights + step.weights;
+    p.gradients = pass.gradients + step.weights;
+    p.state = pass.state + step.state;
+    p.stash = pass.stash + step.stash;
+    p.scratch = pass.scratch + 2 * gradient_bytes_;
+    step.kernel->backward(p);
+    if (pass.listener)
+      pass.listener->layer_done(step.name, true,
+                                {p.gradients, static_cast<size_t>(step.weight_count)});
+    if (!wanted) break;
+    dy = p.dx;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "nn/layer.h"
+
+namespace lockstep {
+
+// Layers one after another: their names ("conv1", "conv2", "dense1"), shapes and parameters.
+using VisitLayer =
+    std::function<void(const Layer& layer, const std::string& name, const Signal& in)>;
+Signal visit(const Layers& layers, const Signal& in, const VisitLayer& use);
+
+Signal output_of(const Layers& layers, const Signal& in);
+std::vector<ParameterSpec> parameters_of(const Layers& layers, const Signal& in,
+                                         const std::string& prefix);
+std::vector<ParameterSpec> state_of(const Layers& layers, const Signal& in,
+                                    const std::string& prefix);
+double flops_of(const Layers& layers, const Signal& in);
+
+// Layers prepared to run on a device: neighbours fused where a kernel does both, outputs cut to what
+// the next layer reads, buffers planned. A kernel itself, so that layers can hold sequences.
+class Sequence final : public Kernel {
+ public:
+  Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch, bool needs_dx,
+           const std::string& prefix, uint64_t first_index);
+
+  const char* name() const override { return "sequence"; }
+  KernelNeeds needs() const override { return {.stash = stash_, .scratch = scratch_}; }
+  void forward(const Pass& pass) override;
+  void backward(const Pass& pass) override;
+
+  int64_t weight_floats() const { return weight_floats_; }
+  int64_t state_floats() const { return state_floats_; }
+
+  struct Step {
+    std::string name;          // of the layers it runs: "conv1+relu1+maxpool1"
+    std::unique_ptr<Kernel> kernel;
+    int64_t in = 0, out = 0;  // floats a sample
+    int64_t weights = 0, weight_count = 0, state = 0;  // offsets into the arenas, in floats
+    size_t output = 0, stash = 0;  // offsets into the sequence's stash, in bytes
+    double flops = 0;              // forward, a sample, of the layer as described
+  };
+  const std::vector<Step>& steps() const { return steps_; }
+
+ private:
+  float* output_of_step(const Pass& pass, size_t step) const;
+
+  std::vector<Step> steps_;
+  int64_t in_floats_, out_floats_;
+  int64_t weight_floats_ = 0, state_floats_ = 0;
+  size_t stash_ = 0, scratch_ = 0, gradient_bytes_ = 0;
+};
+
+}  // namespace lockstep

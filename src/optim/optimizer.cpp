@@ -1,0 +1,53 @@
+#include "optim/optimizer.h"
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace lockstep {
+namespace {
+
+struct Named {
+  const char* name;
+  UpdateKind kind;
+};
+constexpr Named updates[] = {{"sgd", UpdateKind::sgd},
+                             {"momentum", UpdateKind::momentum},
+                             {"nesterov", UpdateKind::nesterov},
+                             {"adam", UpdateKind::adam},
+                             {"adamw", UpdateKind::adamw}};
+
+UpdateSpec spec_from(const OptimizerConfig& config) {
+  for (const Named& update : updates)
+    if (config.name == update.name)
+      return {.kind = update.kind,
+              .momentum = static_cast<float>(config.momentum),
+              .beta1 = static_cast<float>(config.beta1),
+              .beta2 = static_cast<float>(config.beta2),
+              .epsilon = static_cast<float>(config.epsilon),
+              .weight_decay = static_cast<float>(config.weight_decay)};
+  throw UserError("optimizer.name = \"{}\" is not known; {}", config.name,
+                  suggestion(config.name, optimizer_names()));
+}
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const Named& update : updates) names.emplace_back(update.name);
+  return names;
+}
+
+Optimizer::Optimizer(const OptimizerConfig& config, Device& device, size_t weights)
+    : spec_(spec_from(config)), update_(device.prepare(spec_)) {
+  for (int i = 0; i < spec_.state_arrays(); ++i) {
+    state_.emplace_back(weights * sizeof(float));
+    views_.push_back(state_.back().floats());
+  }
+}
+
+void Optimizer::step(std::span<float> weights, std::span<const float> gradients, float lr,
+                     float scale) {
+  update_->run(weights, gradients, views_, ++steps_, lr, scale);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "tensor/device.h"
+
+namespace lockstep {
+
+// What the [optimizer] section of a configuration says.
+struct OptimizerConfig {
+  std::string name = "adam";
+  double lr = 0.001;
+  double momentum = 0.9;
+  double beta1 = 0.9, beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+};
+
+std::vector<std::string> optimizer_names();
+
+// One fused pass over the arena a step; what it remembers between steps are arrays beside it.
+class Optimizer {
+ public:
+  Optimizer(const OptimizerConfig& config, Device& device, size_t weights);
+
+  // Gradients are multiplied by `scale` on the way (clipping).
+  void step(std::span<float> weights, std::span<const float> gradients, float lr, float scale);
+  int64_t steps() const { return steps_; }
+
+ private:
+  UpdateSpec spec_;
+  std::unique_ptr<UpdateKernel> update_;
+  std::vector<Buffer> state_;
+  std::vector<std::span<float>> views_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+#include "tensor/device/cpu/cpu_device.h"
+#include "tensor/device/cpu/gemm.h"
+#include "tensor/device/cpu/vector_ops.h"
+
+namespace lockstep {
+namespace {
+
+class CpuDense final : public Kernel {
+ public:
+  CpuDense(const DenseSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}
+  const char* name() const override { return "gemm"; }
+  KernelNeeds needs() const override { return {.scratch = gemm_scratch_bytes(pool_.threads())}; }
+
+  void forward(const Pass& p) override {
+    run({.m = p.rows,
+         .n = s_.out,
+         .k = s_.in,
+         .a = row_major(p.x, s_.in),
+         .b = row_major(p.weights, s_.out),
+         .c = p.y,
+         .c_stride = s_.out,
+         .bias = p.weights + bias_offset(),
+         .relu = s_.relu},
+        pool_, p.scratch);
+  }
+
+  void backward(const Pass& p) override {
+    if (s_.relu)
+      pool_.split(p.rows * s_.out, 1024, [&](int64_t begin, int64_t end, int) {
+        mask_where_dead(p.dy + begin, p.y + begin, end - begin);
+      });
+    column_sums(p.dy, p.rows, s_.out, p.gradients + bias_offset(), p.accumulate, pool_);
+    run({.m = s_.in,  // dw = x^T dy
+         .n = s_.out,
+         .k = p.rows,
+         .a = transposed(p.x, s_.in),
+         .b = row_major(p.dy, s_.out),
+         .c = p.gradients,
+         .c_stride = s_.out,
+         .accumulate = p.accumulate},
+        pool_, p.scratch);
+    if (!p.dx) return;
+    run({.m = p.rows,  // dx = dy w^T
+         .n = s_.in,
+         .k = s_.out,
+         .a = row_major(p.dy, s_.out),
+         .b = transposed(p.weights, s_.out),
+         .c = p.dx,
+         .c_stride = s_.in},
+        pool_, p.scratch);
+  }
+
+ private:
+  int64_t bias_offset() const { return aligned_floats(s_.in * s_.out); }
+
+  DenseSpec s_;
+  ThreadPool& pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> CpuDevice::prepare(const DenseSpec& spec) {
+  return std::make_unique<CpuDense>(spec, pool_);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,157 @@
+#include "tensor/device/cpu/gemm.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tensor/device/cpu/gemm.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "tensor/device/cpu/tile-inl.h"
+
+#ifndef LOCKSTEP_GEMM_BLOCKS
+#define LOCKSTEP_GEMM_BLOCKS
+namespace lockstep {
+// A block of a (row_block × depth_block floats) stays in the second-level cache, a panel of b
+// (depth_block × 2 vectors) in the first.
+constexpr int64_t depth_block = 256;
+constexpr int64_t row_block = 192;
+constexpr int64_t widest_panel = 32;  // two AVX-512 vectors
+}  // namespace lockstep
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::HWY_NAMESPACE {
+
+// One tile of c from a strip of a and a panel of b.
+struct TileJob {
+  const float* a;
+  int64_t a_row, a_step;
+  const float* b;
+  int64_t b_stride, depth;
+  float* c;
+  int64_t c_stride, columns;
+  bool add;
+  const float* bias;  // null except for the last block of the depth
+  bool relu;
+
+  template <int Rows>
+  HWY_INLINE void run() const {
+    const float* rows[Rows];
+    for (int r = 0; r < Rows; ++r) rows[r] = a + r * a_row;
+    Tile<Rows> tile;
+    tile.clear();
+    tile.multiply(rows, a_step, depth, b, b_stride);
+    if (add) tile.add_from(c, c_stride, columns);
+    if (bias) tile.add_bias(bias);
+    if (relu) tile.relu();
+    tile.store(c, c_stride, columns);
+  }
+};
+
+// Strips of 6 rows of a^T become contiguous: to[strip][i][6].
+void pack_strips(const float* a, int64_t rows, int64_t step, int64_t depth, float* to) {
+  for (int64_t first = 0; first < rows; first += tile_rows) {
+    const int64_t count = std::min(tile_rows, rows - first);
+    for (int64_t i = 0; i < depth; ++i)
+      for (int64_t r = 0; r < tile_rows; ++r)
+        to[i * tile_rows + r] = r < count ? a[i * step + first + r] : 0.0f;
+    to += depth * tile_rows;
+  }
+}
+
+void pack_rows(const float* b, int64_t stride, int64_t columns, int64_t depth, float* to,
+               int64_t width) {
+  for (int64_t i = 0; i < depth; ++i)
+    for (int64_t j = 0; j < width; ++j)
+      to[i * width + j] = j < columns ? b[i * stride + j] : 0.0f;
+}
+
+void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
+  const int64_t width = tile_columns();
+  float* packed_a = scratch;
+  float* packed_b = scratch + depth_block * row_block;
+  float* padded_bias = packed_b + depth_block * widest_panel;
+  const bool strips = g.a.column_stride != 1;
+  for (int64_t k0 = 0; k0 < g.k; k0 += depth_block) {
+    const int64_t depth = std::min(depth_block, g.k - k0);
+    const bool last = k0 + depth == g.k;
+    for (int64_t i0 = m0; i0 < m1; i0 += row_block) {
+      const int64_t i1 = std::min(m1, i0 + row_block);
+      const float* a = g.a.data + i0 * g.a.row_stride + k0 * g.a.column_stride;
+      if (strips) pack_strips(a, i1 - i0, g.a.column_stride, depth, packed_a);
+      for (int64_t j = n0; j < n1; j += width) {
+        const int64_t columns = std::min(width, n1 - j);
+        const float* b = g.b.data + k0 * g.b.row_stride + j * g.b.column_stride;
+        // A whole panel that only a few tiles read is not worth copying.
+        const bool direct =
+            g.b.column_stride == 1 && columns == width && i1 - i0 <= 4 * tile_rows;
+        if (g.b.column_stride != 1)
+          transpose_panel(b, g.b.column_stride, columns, depth, packed_b, width);
+        else if (!direct)
+          pack_rows(b, g.b.row_stride, columns, depth, packed_b, width);
+        const float* bias = last && g.bias ? g.bias + j : nullptr;
+        if (bias && columns < width) {
+          std::fill(std::copy(bias, bias + columns, padded_bias), padded_bias + width, 0.0f);
+          bias = padded_bias;
+        }
+        for (int64_t i = i0; i < i1; i += tile_rows) {
+          TileJob job{.a = strips ? packed_a + (i - i0) * depth
+                                  : a + (i - i0) * g.a.row_stride,
+                      .a_row = strips ? 1 : g.a.row_stride,
+                      .a_step = strips ? tile_rows : 1,
+                      .b = direct ? b : packed_b,
+                      .b_stride = direct ? g.b.row_stride : width,
+                      .depth = depth,
+                      .c = g.c + i * g.c_stride + j,
+                      .c_stride = g.c_stride,
+                      .columns = columns,
+                      .add = g.accumulate || k0 > 0,
+                      .bias = bias,
+                      .relu = last && g.relu};
+          with_rows(i1 - i, job);
+        }
+      }
+    }
+  }
+}
+
+int64_t panel_width() { return tile_columns(); }
+
+}  // namespace lockstep::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lockstep {
+
+HWY_EXPORT(gemm_block);
+HWY_EXPORT(panel_width);
+
+namespace {
+constexpr int64_t scratch_floats = depth_block * (row_block + widest_panel) + widest_panel;
+}
+
+size_t gemm_scratch_bytes(int threads) {
+  return static_cast<size_t>(threads) * scratch_floats * sizeof(float);
+}
+
+void run(const Gemm& gemm, ThreadPool& pool, std::byte* scratch) {
+  float* memory = reinterpret_cast<float*>(scratch);
+  const int64_t width = HWY_DYNAMIC_DISPATCH(panel_width)();
+  // Wide results are split by columns, so that each thread packs panels of b of its own.
+  if (gemm.n >= 4 * width * pool.threads())
+    pool.split(gemm.n, width, [&](int64_t begin, int64_t end, int member) {
+      HWY_DYNAMIC_DISPATCH(gemm_block)
+      (gemm, 0, gemm.m, begin, end, memory + member * scratch_floats);
+    });
+  else
+    pool.split(gemm.m, 6, [&](int64_t begin, int64_t end, int member) {
+      HWY_DYNAMIC_DISPATCH(gemm_block)
+      (gemm, begin, end, 0, gemm.n, memory + member * scratch_floats);
+    });
+}
+
+void run_alone(const Gemm& gemm, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(gemm_block)
+  (gemm, 0, gemm.m, 0, gemm.n, reinterpret_cast<float*>(scratch));
+}
+
+}  // namespace lockstep
+#endif

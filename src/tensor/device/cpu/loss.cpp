@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/device/cpu/cpu_device.h"
+
+namespace lockstep {
+namespace {
+
+// A few thousand outputs a step: plain loops, summed in double.
+class CpuLoss final : public LossKernel {
+ public:
+  explicit CpuLoss(const LossSpec& spec) : s_(spec) {}
+
+  LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
+               int64_t divisor) override {
+    LossSums sums;
+    for (int64_t n = 0; n < rows; ++n, y += s_.outputs) {
+      if (!targets.labels.empty()) {
+        const int64_t best = std::max_element(y, y + s_.outputs) - y;
+        if (best == targets.labels[static_cast<size_t>(n)]) ++sums.correct;
+      }
+      const Row row{y, dy ? dy + n * s_.outputs : nullptr, targets, n, s_.outputs};
+      switch (s_.kind) {
+        case LossKind::softmax_cross_entropy: sums.loss += softmax_row(row, divisor); break;
+        case LossKind::sigmoid_cross_entropy: sums.loss += sigmoid_row(row, divisor); break;
+        case LossKind::mean_squared_error: sums.loss += square_row(row, divisor); break;
+      }
+    }
+    return sums;
+  }
+
+ private:
+  struct Row {
+    const float* y;
+    float* dy;
+    const Targets& targets;
+    int64_t n, outputs;
+
+    float target(int64_t o) const {
+      if (targets.values.empty()) return targets.labels[static_cast<size_t>(n)] == o ? 1.0f : 0.0f;
+      return targets.values[static_cast<size_t>(n * outputs + o)];
+    }
+  };
+
+  static double softmax_row(const Row& r, int64_t divisor) {
+    const float largest = *std::max_element(r.y, r.y + r.outputs);
+    double sum = 0, loss = 0;
+    for (int64_t o = 0; o < r.outputs; ++o) sum += std::exp(r.y[o] - largest);
+    const double log_sum = std::log(sum) + largest;
+    const float share = static_cast<float>(1 / sum), scale = 1.0f / static_cast<float>(divisor);
+    for (int64_t o = 0; o < r.outputs; ++o) {
+      const float target = r.target(o);
+      if (target != 0) loss += target * (log_sum - r.y[o]);
+      if (r.dy) r.dy[o] = (std::exp(r.y[o] - largest) * share - target) * scale;
+    }
+    return loss;
+  }
+
+  static double sigmoid_row(const Row& r, int64_t divisor) {
+    const float scale = 1.0f / static_cast<float>(divisor * r.outputs);
+    double loss = 0;
+    for (int64_t o = 0; o < r.outputs; ++o) {
+      const float z = r.y[o], target = r.target(o);
+      loss += std::max(z, 0.0f) - z * target + std::log1p(std::exp(-std::abs(z)));
+      if (r.dy) r.dy[o] = (1 / (1 + std::exp(-z)) - target) * scale;
+    }
+    return loss / static_cast<double>(r.outputs);
+  }
+
+  static double square_row(const Row& r, int64_t divisor) {
+    const float scale = 2.0f / static_cast<float>(divisor * r.outputs);
+    double loss = 0;
+    for (int64_t o = 0; o < r.outputs; ++o) {
+      const float error = r.y[o] - r.target(o);
+      loss += double(error) * error;
+      if (r.dy) r.dy[o] = error * scale;
+    }
+    return loss / static_cast<double>(r.outputs);
+  }
+
+  LossSpec s_;
+};
+
+}  // namespace
+
+std::unique_ptr<LossKernel> CpuDevice::prepare(const LossSpec& spec) {
+  return std::make_unique<CpuLoss>(spec);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,298 @@
+#include <cmath>
+#include <vector>
+
+#include "tensor/device/cpu/cpu_device.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tensor/device/cpu/norm.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "tensor/device/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::HWY_NAMESPACE {
+
+// Channels are neighbours in memory, so all of these loop over positions with a vector of channels.
+
+// Of one sample, a channel each: the sum of x - origin and of its square. A shift near the mean keeps
+// the difference of the two large sums exact enough.
+void moment_sums(const NormSpec& s, const float* x, const float* origin, float* sum,
+                 float* squares) {
+  const Floats d;
+  for (int64_t c = 0; c < s.channels; c += lanes()) {
+    const int64_t left = s.channels - c;
+    const Vec shift = load_part(origin + c, left);
+    Vec a = hn::Zero(d), b = hn::Zero(d);
+    for (int64_t i = 0; i < s.positions; ++i) {
+      const Vec value = hn::Sub(load_part(x + i * s.channels + c, left), shift);
+      a = hn::Add(a, value);
+      b = hn::MulAdd(value, value, b);
+    }
+    store_part(a, sum + c, left);
+    store_part(b, squares + c, left);
+  }
+}
+
+// y = relu(x * factor + offset)
+void scale_shift(const NormSpec& s, const float* x, const float* factor, const float* offset,
+                 float* y) {
+  const Floats d;
+  const Vec floor = hn::Set(d, s.relu ? 0.0f : -INFINITY);
+  for (int64_t i = 0; i < s.positions; ++i, x += s.channels, y += s.channels)
+    for (int64_t c = 0; c < s.channels; c += lanes()) {
+      const int64_t left = s.channels - c;
+      const Vec value = hn::MulAdd(load_part(x + c, left), load_part(factor + c, left),
+                                   load_part(offset + c, left));
+      store_part(hn::Max(value, floor), y + c, left);
+    }
+}
+
+HWY_INLINE Vec live_gradient(const NormSpec& s, const float* dy, const float* y, int64_t left) {
+  const Vec g = load_part(dy, left);
+  if (!s.relu) return g;
+  return hn::IfThenElseZero(hn::Gt(load_part(y, left), hn::Zero(Floats())), g);
+}
+
+// Of one sample, a channel each: the sum of dy and of dy * (x - mean).
+void gradient_sums(const NormSpec& s, const float* x, const float* y, const float* dy,
+                   const float* mean, float* sum, float* dot) {
+  const Floats d;
+  for (int64_t c = 0; c < s.channels; c += lanes()) {
+    const int64_t left = s.channels - c;
+    const Vec middle = load_part(mean + c, left);
+    Vec a = hn::Zero(d), b = hn::Zero(d);
+    for (int64_t i = 0; i < s.positions; ++i) {
+      const int64_t at = i * s.channels + c;
+      const Vec g = live_gradient(s, dy + at, y + at, left);
+      a = hn::Add(a, g);
+      b = hn::MulAdd(g, hn::Sub(load_part(x + at, left), middle), b);
+    }
+    store_part(a, sum + c, left);
+    store_part(b, dot + c, left);
+  }
+}
+
+// dx = dy * factor + x * slope + offset
+void gradient_input(const NormSpec& s, const float* x, const float* y, const float* dy,
+                    const float* factor, const float* slope, const float* offset, float* dx) {
+  for (int64_t i = 0; i < s.positions; ++i)
+    for (int64_t c = 0; c < s.channels; c += lanes()) {
+      const int64_t left = s.channels - c, at = i * s.channels + c;
+      const Vec linear = hn::MulAdd(load_part(x + at, left), load_part(slope + c, left),
+                                    load_part(offset + c, left));
+      const Vec g = live_gradient(s, dy + at, y + at, left);
+      store_part(hn::MulAdd(g, load_part(factor + c, left), linear), dx + at, left);
+    }
+}
+
+}  // namespace lockstep::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lockstep {
+
+HWY_EXPORT(moment_sums);
+HWY_EXPORT(scale_shift);
+HWY_EXPORT(gradient_sums);
+HWY_EXPORT(gradient_input);
+
+namespace {
+
+// Sums are taken a sample at a time in float, then over samples in double and in order: the result
+// does not depend on the number of threads.
+class CpuBatchNorm final : public Kernel {
+ public:
+  CpuBatchNorm(const NormSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}
+  const char* name() const override { return "vector"; }
+
+  KernelNeeds needs() const override {
+    return {.stash = static_cast<size_t>(2 * pitch()) * sizeof(float),  // mean, 1 / deviation
+            .scratch = static_cast<size_t>((2 * s_.batch + 3) * pitch()) * sizeof(float)};
+  }
+
+  void forward(const Pass& p) override {
+    float* mean = reinterpret_cast<float*>(p.stash);
+    float* inverse = mean + pitch();
+    if (p.training)
+      measure(p, mean, inverse);
+    else
+      for (int64_t c = 0; c < s_.channels; ++c) {
+        mean[c] = p.state[c];
+        inverse[c] = 1 / std::sqrt(p.state[pitch() + c] + s_.epsilon);
+      }
+    float* factor = reinterpret_cast<float*>(p.scratch);
+    float* offset = factor + pitch();
+    for (int64_t c = 0; c < s_.channels; ++c) {
+      factor[c] = p.weights[c] * inverse[c];
+      offset[c] = p.weights[pitch() + c] - mean[c] * factor[c];
+    }
+    for_each_sample(p, [&](int64_t n, int64_t at) {
+      static_cast<void>(n);
+      HWY_DYNAMIC_DISPATCH(scale_shift)(s_, p.x + at, factor, offset, p.y + at);
+    });
+  }
+
+  void backward(const Pass& p) override {
+    const float* mean = reinterpret_cast<const float*>(p.stash);
+    const float* inverse = mean + pitch();
+    float* factor = reinterpret_cast<float*>(p.scratch);
+    float* slope = factor + pitch();
+    float* offset = slope + pitch();
+    float* partial = offset + pitch();
+    for_each_sample(p, [&](int64_t n, int64_t at) {
+      float* sums = partial + 2 * n * pitch();
+      HWY_DYNAMIC_DISPATCH(gradient_sums)
+      (s_, p.x + at, p.y + at, p.dy + at, mean, sums, sums + pitch());
+    });
+    const double count = static_cast<double>(p.rows * s_.positions);
+    for (int64_t c = 0; c < s_.channels; ++c) {
+      const double sum = over_samples(partial + c, p.rows);
+      const double dot = over_samples(partial + pitch() + c, p.rows) * inverse[c];  // dy * xhat
+      put(p, c, dot);
+      put(p, pitch() + c, sum);
+      // dx = scale / deviation * (dy - sum/count - xhat * dot/count)
+      factor[c] = p.weights[c] * inverse[c];
+      const double bend = -factor[c] * inverse[c] * dot / count;
+      slope[c] = static_cast<float>(bend);
+      offset[c] = static_cast<float>(-factor[c] * sum / count - bend * mean[c]);
+    }
+    if (!p.dx) return;
+    for_each_sample(p, [&](int64_t n, int64_t at) {
+      static_cast<void>(n);
+      HWY_DYNAMIC_DISPATCH(gradient_input)
+      (s_, p.x + at, p.y + at, p.dy + at, factor, slope, offset, p.dx + at);
+    });
+  }
+
+ private:
+  int64_t pitch() const { return aligned_floats(s_.channels); }
+
+  void measure(const Pass& p, float* mean, float* inverse) {
+    float* partial = reinterpret_cast<float*>(p.scratch);
+    const float* origin = p.x;  // the first position of the first sample
+    for_each_sample(p, [&](int64_t n, int64_t at) {
+      float* sums = partial + 2 * n * pitch();
+      HWY_DYNAMIC_DISPATCH(moment_sums)(s_, p.x + at, origin, sums, sums + pitch());
+    });
+    const double count = static_cast<double>(p.rows * s_.positions);
+    for (int64_t c = 0; c < s_.channels; ++c) {
+      const double shifted = over_samples(partial + c, p.rows) / count;
+      const double squares = over_samples(partial + pitch() + c, p.rows) / count;
+      const double variance = std::max(0.0, squares - shifted * shifted);
+      mean[c] = static_cast<float>(origin[c] + shifted);
+      inverse[c] = static_cast<float>(1 / std::sqrt(variance + s_.epsilon));
+      const double unbiased = variance * count / std::max(1.0, count - 1);
+      p.state[c] += s_.momentum * (mean[c] - p.state[c]);
+      float& running = p.state[pitch() + c];
+      running += s_.momentum * (static_cast<float>(unbiased) - running);
+    }
+  }
+
+  template <typename Use>
+  void for_each_sample(const Pass& p, Use use) {
+    pool_.split(p.rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t n = begin; n < end; ++n) use(n, n * s_.positions * s_.channels);
+    });
+  }
+
+  double over_samples(const float* first, int64_t rows) const {
+    double sum = 0;
+    for (int64_t n = 0; n < rows; ++n) sum += first[2 * n * pitch()];
+    return sum;
+  }
+
+  void put(const Pass& p, int64_t at, double value) const {
+    p.gradients[at] = static_cast<float>((p.accumulate ? p.gradients[at] : 0) + value);
+  }
+
+  NormSpec s_;
+  ThreadPool& pool_;
+};
+
+// One row of channels at a time; mean and 1 / deviation of each are kept for backward.
+class CpuLayerNorm final : public Kernel {
+ public:
+  CpuLayerNorm(const NormSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}
+  const char* name() const override { return "rows"; }
+
+  KernelNeeds needs() const override {
+    return {.stash = static_cast<size_t>(2 * s_.batch * s_.positions) * sizeof(float)};
+  }
+
+  void forward(const Pass& p) override {
+    const float* scale = p.weights;
+    const float* shift = p.weights + aligned_floats(s_.channels);
+    float* kept = reinterpret_cast<float*>(p.stash);
+    pool_.split(p.rows * s_.positions, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* x = p.x + row * s_.channels;
+        double sum = 0, squares = 0;
+        for (int64_t c = 0; c < s_.channels; ++c) sum += x[c];
+        const double mean = sum / static_cast<double>(s_.channels);
+        for (int64_t c = 0; c < s_.channels; ++c) squares += (x[c] - mean) * (x[c] - mean);
+        const double variance = squares / static_cast<double>(s_.channels);
+        const float middle = kept[2 * row] = static_cast<float>(mean);
+        const float inverse = kept[2 * row + 1] =
+            static_cast<float>(1 / std::sqrt(variance + s_.epsilon));
+        for (int64_t c = 0; c < s_.channels; ++c) {
+          const float y = (x[c] - middle) * inverse * scale[c] + shift[c];
+          p.y[row * s_.channels + c] = s_.relu && y < 0 ? 0 : y;
+        }
+      }
+    });
+  }
+
+  void backward(const Pass& p) override {
+    const float* kept = reinterpret_cast<const float*>(p.stash);
+    const int64_t rows = p.rows * s_.positions, count = rows * s_.channels;
+    if (s_.relu)
+      for (int64_t i = 0; i < count; ++i)
+        if (p.y[i] <= 0) p.dy[i] = 0;
+    float* d_scale = p.gradients;
+    float* d_shift = p.gradients + aligned_floats(s_.channels);
+    pool_.split(s_.channels, 16, [&](int64_t begin, int64_t end, int) {
+      if (!p.accumulate)
+        for (int64_t c = begin; c < end; ++c) d_scale[c] = d_shift[c] = 0;
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t c = begin; c < end; ++c) {
+          const int64_t at = row * s_.channels + c;
+          d_scale[c] += p.dy[at] * (p.x[at] - kept[2 * row]) * kept[2 * row + 1];
+          d_shift[c] += p.dy[at];
+        }
+    });
+    if (!p.dx) return;
+    pool_.split(rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) input_gradient(p, row, kept);
+    });
+  }
+
+ private:
+  void input_gradient(const Pass& p, int64_t row, const float* kept) const {
+    const int64_t at = row * s_.channels;
+    const float mean = kept[2 * row], inverse = kept[2 * row + 1];
+    const float share = 1.0f / static_cast<float>(s_.channels);
+    float sum = 0, dot = 0;
+    for (int64_t c = 0; c < s_.channels; ++c) {
+      const float g = p.dy[at + c] * p.weights[c];
+      sum += g;
+      dot += g * (p.x[at + c] - mean) * inverse;
+    }
+    for (int64_t c = 0; c < s_.channels; ++c) {
+      const float xhat = (p.x[at + c] - mean) * inverse;
+      p.dx[at + c] = inverse * (p.dy[at + c] * p.weights[c] - sum * share - xhat * dot * share);
+    }
+  }
+
+  NormSpec s_;
+  ThreadPool& pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> CpuDevice::prepare(const NormSpec& spec) {
+  if (spec.kind == NormKind::batch) return std::make_unique<CpuBatchNorm>(spec, pool_);
+  return std::make_unique<CpuLayerNorm>(spec, pool_);
+}
+
+}  // namespace lockstep
+#endif

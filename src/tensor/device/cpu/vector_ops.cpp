@@ -1,0 +1,97 @@
+#include "tensor/device/cpu/vector_ops.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tensor/device/cpu/vector_ops.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "tensor/device/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::HWY_NAMESPACE {
+
+void mask_dead(float* HWY_RESTRICT dy, const float* HWY_RESTRICT y, int64_t count) {
+  const Floats d;
+  int64_t i = 0;
+  for (; i + lanes() <= count; i += lanes()) {
+    const auto live = hn::Gt(hn::LoadU(d, y + i), hn::Zero(d));
+    hn::StoreU(hn::IfThenElseZero(live, hn::LoadU(d, dy + i)), d, dy + i);
+  }
+  for (; i < count; ++i)
+    if (!(y[i] > 0)) dy[i] = 0;
+}
+
+void add_arrays(float* HWY_RESTRICT into, const float* HWY_RESTRICT from, int64_t count) {
+  const Floats d;
+  int64_t i = 0;
+  for (; i + lanes() <= count; i += lanes())
+    hn::StoreU(hn::Add(hn::LoadU(d, into + i), hn::LoadU(d, from + i)), d, into + i);
+  for (; i < count; ++i) into[i] += from[i];
+}
+
+// Sixteen sums whatever the vector, so that every machine adds in the same order.
+double squares(const float* values, int64_t count) {
+  constexpr int64_t ways = 16;
+  alignas(64) double sums[ways] = {};
+  int64_t i = 0;
+  for (; i + ways <= count; i += ways)
+    for (int64_t j = 0; j < ways; ++j) sums[j] += double(values[i + j]) * values[i + j];
+  for (; i < count; ++i) sums[i % ways] += double(values[i]) * values[i];
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+void sum_columns(const float* matrix, int64_t rows, int64_t stride, int64_t begin, int64_t end,
+                 float* sums, bool accumulate) {
+  const Floats d;
+  int64_t c = begin;
+  for (; c + lanes() <= end; c += lanes()) {
+    Vec sum = accumulate ? hn::LoadU(d, sums + c) : hn::Zero(d);
+    for (int64_t row = 0; row < rows; ++row)
+      sum = hn::Add(sum, hn::LoadU(d, matrix + row * stride + c));
+    hn::StoreU(sum, d, sums + c);
+  }
+  for (; c < end; ++c) {
+    float sum = accumulate ? sums[c] : 0;
+    for (int64_t row = 0; row < rows; ++row) sum += matrix[row * stride + c];
+    sums[c] = sum;
+  }
+}
+
+const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace lockstep::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lockstep {
+
+HWY_EXPORT(mask_dead);
+HWY_EXPORT(add_arrays);
+HWY_EXPORT(squares);
+HWY_EXPORT(sum_columns);
+HWY_EXPORT(target_name);
+
+void mask_where_dead(float* dy, const float* y, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(mask_dead)(dy, y, count);
+}
+
+void add_to(float* into, const float* from, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(add_arrays)(into, from, count);
+}
+
+double sum_of_squares(const float* values, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(squares)(values, count);
+}
+
+void column_sums(const float* matrix, int64_t rows, int64_t columns, float* sums, bool accumulate,
+                 ThreadPool& pool) {
+  pool.split(columns, 64, [&](int64_t begin, int64_t end, int) {
+    HWY_DYNAMIC_DISPATCH(sum_columns)(matrix, rows, columns, begin, end, sums, accumulate);
+  });
+}
+
+const char* instruction_set() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+
+}  // namespace lockstep
+#endif

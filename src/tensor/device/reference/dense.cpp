@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "tensor/device/reference/reference_device.h"
+
+namespace lockstep {
+namespace {
+
+class ReferenceDense final : public Kernel {
+ public:
+  explicit ReferenceDense(const DenseSpec& spec) : s_(spec) {}
+  const char* name() const override { return "reference"; }
+
+  void forward(const Pass& p) override {
+    const float* bias = p.weights + aligned_floats(s_.in * s_.out);
+    for (int64_t n = 0; n < p.rows; ++n)
+      for (int64_t o = 0; o < s_.out; ++o) {
+        double sum = bias[o];
+        for (int64_t i = 0; i < s_.in; ++i)
+          sum += double(p.x[n * s_.in + i]) * p.weights[i * s_.out + o];
+        p.y[n * s_.out + o] = float(s_.relu ? std::max(sum, 0.0) : sum);
+      }
+  }
+
+  void backward(const Pass& p) override {
+    const auto dz = [&](int64_t n, int64_t o) {
+      return s_.relu && p.y[n * s_.out + o] <= 0 ? 0.0 : double(p.dy[n * s_.out + o]);
+    };
+    const auto put = [&](int64_t at, double value) {
+      p.gradients[at] = float((p.accumulate ? p.gradients[at] : 0) + value);
+    };
+    for (int64_t o = 0; o < s_.out; ++o) {
+      double bias = 0;
+      for (int64_t n = 0; n < p.rows; ++n) bias += dz(n, o);
+      put(aligned_floats(s_.in * s_.out) + o, bias);
+      for (int64_t i = 0; i < s_.in; ++i) {
+        double sum = 0;
+        for (int64_t n = 0; n < p.rows; ++n) sum += p.x[n * s_.in + i] * dz(n, o);
+        put(i * s_.out + o, sum);
+      }
+    }
+    if (!p.dx) return;
+    for (int64_t n = 0; n < p.rows; ++n)
+      for (int64_t i = 0; i < s_.in; ++i) {
+        double sum = 0;
+        for (int64_t o = 0; o < s_.out; ++o) sum += dz(n, o) * p.weights[i * s_.out + o];
+        p.dx[n * s_.in + i] = float(sum);
+      }
+  }
+
+ private:
+  DenseSpec s_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> ReferenceDevice::prepare(const DenseSpec& spec) {
+  return std::make_unique<ReferenceDense>(spec);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "base/rng.h"
+#include "tensor/kernel.h"
+#include "tensor/specs.h"
+
+namespace lockstep {
+
+// Which units of one sample dropout keeps: a function of (seed, layer, epoch, sample) alone, the
+// same on every device and rank. A unit draws 16 bits, so a rate is exact to 1/65536.
+class DropoutMask {
+ public:
+  DropoutMask(const DropoutSpec& spec, const SampleKeys& keys, int64_t row)
+      : rng_(keys.seed, Purpose::dropout, keys.epoch,
+             spec.layer << 48 ^ static_cast<uint64_t>(keys.ids[static_cast<size_t>(row)])),
+        threshold_(static_cast<uint32_t>(spec.rate * 65536.0f)),
+        scale_(1.0f / (1.0f - spec.rate)) {}
+
+  bool keeps(int64_t unit) const { return keeps(rng_.block(static_cast<uint64_t>(unit) / 8), unit % 8); }
+  float scale() const { return scale_; }
+
+  // The factors of all units: 0, or 1 / (1 - rate).
+  template <typename Use>
+  void for_each(int64_t units, Use use) const {
+    for (int64_t first = 0; first < units; first += 8) {
+      const auto bits = rng_.block(static_cast<uint64_t>(first) / 8);
+      for (int64_t i = 0; i < 8 && first + i < units; ++i)
+        use(first + i, keeps(bits, i) ? scale_ : 0.0f);
+    }
+  }
+
+ private:
+  bool keeps(const std::array<uint32_t, 4>& bits, int64_t of_eight) const {
+    const uint32_t word = bits[static_cast<size_t>(of_eight / 2)];
+    return (of_eight % 2 ? word >> 16 : word & 0xffff) >= threshold_;
+  }
+
+  Rng rng_;
+  uint32_t threshold_;
+  float scale_;
+};
+
+}  // namespace lockstep

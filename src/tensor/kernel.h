@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace lockstep {
+
+// Identifies what a batch's samples may draw random numbers for, whichever rank holds them.
+struct SampleKeys {
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+  std::span<const int64_t> ids;  // one a row
+};
+
+// Hears of each layer as it finishes within a pass: profilers time it, strategies start to reduce its
+// gradients while the rest of the backward pass runs.
+class PassListener {
+ public:
+  virtual ~PassListener() = default;
+  // `gradients`: those that are now complete; empty on the way forward.
+  virtual void layer_done(const std::string& layer, bool backward, std::span<float> gradients) = 0;
+};
+
+// What one run of a kernel works on. Rows are samples; there may be fewer than were prepared for.
+struct Pass {
+  int64_t rows = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+  float* dy = nullptr;  // backward; the kernel may overwrite it
+  float* dx = nullptr;  // backward; null when nobody needs it
+  const float* weights = nullptr;
+  float* gradients = nullptr;    // overwritten, or added to when `accumulate`
+  float* state = nullptr;        // what a layer keeps that no optimiser touches (running statistics)
+  std::byte* stash = nullptr;    // written by forward, read by the backward of the same batch
+  std::byte* scratch = nullptr;  // anything, within one call
+  bool training = true;
+  bool accumulate = false;
+  SampleKeys keys;
+  PassListener* listener = nullptr;
+};
+
+struct KernelNeeds {
+  size_t stash = 0;    // bytes
+  size_t scratch = 0;  // bytes
+};
+
+// One prepared operation, forward and backward.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual KernelNeeds needs() const { return {}; }
+  virtual void forward(const Pass& pass) = 0;
+  virtual void backward(const Pass& pass) = 0;
+  virtual const char* name() const = 0;  // which algorithm was picked
+};
+
+// What the network's outputs are compared with: a class a row, or a value an output.
+struct Targets {
+  std::span<const int32_t> labels;
+  std::span<const float> values;
+};
+
+struct LossSums {
+  double loss = 0;      // summed over rows
+  int64_t correct = 0;  // rows whose largest output is the label's
+};
+
+class LossKernel {
+ public:
+  virtual ~LossKernel() = default;
+  // Sums the loss; where dy is given, fills it with the gradient of loss / divisor.
+  virtual LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
+                       int64_t divisor) = 0;
+};
+
+class UpdateKernel {
+ public:
+  virtual ~UpdateKernel() = default;
+  // One step on part of the arena; `state` holds the update's arrays, each as long as the weights;
+  // gradients are multiplied by `scale` first (clipping).
+  virtual void run(std::span<float> weights, std::span<const float> gradients,
+                   std::span<const std::span<float>> state, int64_t step, float lr,
+                   float scale) = 0;
+};
+
+}  // namespace lockstep

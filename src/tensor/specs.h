@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/shape.h"
+
+namespace lockstep {
+
+// What a kernel is asked to do, in plain numbers. Shapes are those of one sample; images are
+// height × width × channels. An output may be smaller than the formula's: whoever reads it may not
+// need its last rows and columns ("dead region"), and then they are neither computed nor stored.
+
+struct Window {
+  int64_t height = 1, width = 1;
+  int64_t stride_y = 1, stride_x = 1;
+  int64_t pad_y = 0, pad_x = 0;
+
+  bool operator==(const Window&) const = default;
+  int64_t rows_from(int64_t in) const { return (in + 2 * pad_y - height) / stride_y + 1; }
+  int64_t columns_from(int64_t in) const { return (in + 2 * pad_x - width) / stride_x + 1; }
+  // How many of `in` rows or columns the first `out` outputs look at.
+  int64_t rows_for(int64_t out, int64_t in) const;
+  int64_t columns_for(int64_t out, int64_t in) const;
+};
+
+// y = pool(relu(x * w + b)). Weights are filters × height × width × channels, then the bias.
+struct ConvSpec {
+  int64_t batch = 0;
+  Shape in, out;  // out: before pooling
+  Window window;
+  bool relu = false;
+  bool max_pool = false;  // 2x2 windows, stride 2, whole windows of `out` only
+  bool needs_dx = true;
+
+  int64_t taps() const { return window.height * window.width * in.channels(); }
+  Shape result() const;  // after pooling
+  double flops() const;  // forward, one sample
+};
+
+// y = relu(x w + b). Weights are in × out, then the bias.
+struct DenseSpec {
+  int64_t batch = 0;
+  int64_t in = 0, out = 0;
+  bool relu = false;
+  bool needs_dx = true;
+
+  double flops() const { return 2.0 * static_cast<double>(in * out); }
+};
+
+enum class PoolKind { max, average };
+struct PoolSpec {
+  int64_t batch = 0;
+  Shape in, out;
+  Window window;
+  PoolKind kind = PoolKind::max;
+};
+
+enum class ActivationKind { relu, sigmoid, tanh, gelu, softmax };
+struct ActivationSpec {
+  int64_t batch = 0;
+  int64_t elements = 0;  // of one sample
+  int64_t width = 0;     // softmax: sums to 1 over this many neighbours
+  ActivationKind kind = ActivationKind::relu;
+};
+
+struct DropoutSpec {
+  int64_t batch = 0;
+  int64_t elements = 0;
+  float rate = 0.5f;
+  uint64_t layer = 0;  // which dropout of the network this is: part of the random key
+};
+
+// Weights are scale and shift, a value a channel each. Batch normalisation keeps running mean and
+// variance as state; layer normalisation treats each position of each sample by itself.
+enum class NormKind { batch, layer };
+struct NormSpec {
+  int64_t batch = 0;
+  int64_t positions = 1;  // of one sample
+  int64_t channels = 0;
+  NormKind kind = NormKind::batch;
+  bool relu = false;
+  float epsilon = 1e-5f;
+  float momentum = 0.1f;
+};
+
+enum class LossKind { softmax_cross_entropy, sigmoid_cross_entropy, mean_squared_error };
+struct LossSpec {
+  int64_t batch = 0;
+  int64_t outputs = 0;
+  LossKind kind = LossKind::softmax_cross_entropy;
+};
+
+enum class UpdateKind { sgd, momentum, nesterov, adam, adamw };
+struct UpdateSpec {
+  UpdateKind kind = UpdateKind::adam;
+  float momentum = 0.9f;
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  float weight_decay = 0;
+
+  int state_arrays() const;  // arrays as long as the weights that the update keeps between steps
+};
+
+// Where a parameter tensor starts behind another inside a layer's slice of the arena.
+constexpr int64_t aligned_floats(int64_t count) { return (count + 15) / 16 * 16; }
+
+}  // namespace lockstep

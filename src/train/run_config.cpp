@@ -1,0 +1,152 @@
+#include "train/run_config.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace lockstep {
+namespace {
+
+const Setting& find(const std::string& key, const std::string& where) {
+  std::vector<std::string> keys;
+  for (const Setting& setting : settings()) {
+    if (setting.key == key) return setting;
+    keys.push_back(setting.key);
+  }
+  const std::string close = nearest(key, keys);
+  if (close.empty())
+    throw UserError("{}: there is no key '{}'; docs/configuration.md lists them all", where, key);
+  throw UserError("{}: there is no key '{}'; did you mean '{}'?", where, key, close);
+}
+
+[[noreturn]] void wrong_type(const Setting& setting, const TomlValue& value, const char* expected) {
+  throw UserError("{}: {} is {}, {} was expected", value.where, setting.key, value.type(), expected);
+}
+
+double number_of(const Setting& setting, const TomlValue& value, bool whole) {
+  double number = 0;
+  if (const auto* integer = std::get_if<int64_t>(&value.data))
+    number = static_cast<double>(*integer);
+  else if (const auto* real = std::get_if<double>(&value.data); real && !whole)
+    number = *real;
+  else
+    wrong_type(setting, value, whole ? "a whole number" : "a number");
+  const bool low = setting.least_is_excluded ? !(number > setting.least) : !(number >= setting.least);
+  if (low || !(number <= setting.most))
+    throw UserError("{}: {} = {} is out of range, {} {}{} was expected", value.where, setting.key,
+                    number, setting.least_is_excluded ? "more than" : "at least", setting.least,
+                    setting.most < 1e18 ? fmt::format(" and at most {}", setting.most) : "");
+  return number;
+}
+
+struct Assign {
+  const Setting& setting;
+  const TomlValue& value;
+
+  void operator()(std::string* target) const {
+    const auto* text = std::get_if<std::string>(&value.data);
+    if (!text) wrong_type(setting, value, "text in quotes");
+    const auto& choices = setting.choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end())
+      throw UserError("{}: {} = \"{}\" is not known; {}", value.where, setting.key, *text,
+                      suggestion(*text, choices));
+    *target = *text;
+  }
+  void operator()(int64_t* target) const {
+    if (setting.key == "train.batch" && value.data == decltype(value.data)(std::string("full"))) {
+      *target = 0;
+      return;
+    }
+    *target = static_cast<int64_t>(number_of(setting, value, true));
+    if (setting.key == "train.batch" && *target == 0 && std::holds_alternative<int64_t>(value.data))
+      throw UserError("{}: train.batch = 0 is out of range, at least 1 was expected (or \"full\")",
+                      value.where);
+  }
+  void operator()(int* target) const {
+    *target = static_cast<int>(number_of(setting, value, true));
+  }
+  void operator()(double* target) const { *target = number_of(setting, value, false); }
+  void operator()(bool* target) const {
+    const auto* flag = std::get_if<bool>(&value.data);
+    if (!flag) wrong_type(setting, value, "true or false");
+    *target = *flag;
+  }
+  void operator()(std::vector<std::string>* target) const {
+    const auto* list = std::get_if<std::vector<std::string>>(&value.data);
+    if (!list) wrong_type(setting, value, "a list of texts");
+    *target = *list;
+  }
+};
+
+struct Print {
+  const std::string& key;
+
+  std::string operator()(const std::string* text) const { return toml_string(*text); }
+  std::string operator()(const int64_t* number) const {
+    return key == "train.batch" && *number == 0 ? "\"full\"" : std::to_string(*number);
+  }
+  std::string operator()(const int* number) const { return std::to_string(*number); }
+  std::string operator()(const double* number) const {
+    const std::string text = fmt::format("{}", *number);
+    return text.find_first_of(".einf") == std::string::npos ? text + ".0" : text;
+  }
+  std::string operator()(const bool* flag) const { return *flag ? "true" : "false"; }
+  std::string operator()(const std::vector<std::string>* list) const {
+    if (list->empty()) return "[]";
+    std::string text = "[\n";
+    for (const std::string& item : *list) text += "  " + toml_string(item) + ",\n";
+    return text + "]";
+  }
+};
+
+}  // namespace
+
+void set_keys(RunConfig& config, const TomlValues& values) {
+  for (const auto& [key, value] : values) {
+    const Setting& setting = find(key, value.where);
+    std::visit(Assign{setting, value}, setting.target(config));
+  }
+}
+
+RunConfig parse_config(const std::string& text, const std::string& source) {
+  RunConfig config;
+  set_keys(config, parse_toml(text, source));
+  return config;
+}
+
+void check(const RunConfig& config) {
+  const bool validates = config.data.validation > 0;
+  if (config.train.early_stopping > 0 && !validates)
+    throw UserError("train.early_stopping needs a validation part; set data.validation, e.g. 0.1");
+  if (config.train.keep == "best" && !validates)
+    throw UserError("train.keep = \"best\" needs a validation part; set data.validation, e.g. 0.1");
+  if (!config.model.layers.empty() && config.model.layers.back().find("softmax") != std::string::npos &&
+      config.train.loss == "softmax-cross-entropy")
+    throw UserError(
+        "the network ends in softmax, but train.loss = \"softmax-cross-entropy\" applies it already; "
+        "drop the last layer");
+}
+
+std::string to_toml(const RunConfig& config) {
+  RunConfig copy = config;
+  std::string text, section;
+  for (const Setting& setting : settings()) {
+    const size_t dot = setting.key.find('.');
+    const std::string prefix = dot == std::string::npos ? "" : setting.key.substr(0, dot);
+    if (prefix != section) text += fmt::format("\n[{}]\n", prefix);
+    section = prefix;
+    const std::string name = dot == std::string::npos ? setting.key : setting.key.substr(dot + 1);
+    text += fmt::format("{} = {}\n", name, std::visit(Print{setting.key}, setting.target(copy)));
+  }
+  return text;
+}
+
+std::string default_text(const Setting& setting) {
+  RunConfig defaults;
+  return std::visit(Print{setting.key}, setting.target(defaults));
+}
+
+Init init_named(const std::string& name) { return name == "keras" ? Init::keras : Init::pytorch; }
+
+}  // namespace lockstep

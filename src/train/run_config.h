@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/toml.h"
+#include "data/data_config.h"
+#include "nn/parameters.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "tensor/device.h"
+
+namespace lockstep {
+
+struct ModelConfig {
+  std::vector<std::string> layers;
+  std::string init = "pytorch";
+};
+
+struct TrainConfig {
+  int64_t epochs = 5;
+  int64_t batch = 128;         // 0: the whole training set
+  int64_t micro_batch = 1024;  // larger batches are summed from pieces of this size
+  std::string loss = "softmax-cross-entropy";
+  double clip_norm = 0;        // gradients are scaled down to this norm; 0: never
+  int64_t early_stopping = 0;  // epochs without a better validation loss; 0: never
+  std::string keep = "last";   // which weights are saved: last, or best by validation loss
+  int64_t log_every = 50;      // steps between lines of metrics.jsonl; 0: epochs only
+};
+
+// Everything that decides what a run does. `lockstep train` of a saved one repeats the run bit by bit.
+struct RunConfig {
+  std::string name = "run";
+  std::string description;
+  int64_t seed = 1;
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  DeviceConfig device;
+};
+
+// One key of the configuration: where it is kept, what it means, what it may be.
+struct Setting {
+  using Target = std::variant<std::string*, int64_t*, int*, double*, bool*,
+                              std::vector<std::string>*>;
+  std::string key;
+  std::string description;
+  std::function<Target(RunConfig&)> target;
+  std::vector<std::string> choices = {};  // of a text
+  double least = 0;                       // of a number
+  bool least_is_excluded = false;
+  double most = 1e18;
+};
+
+const std::vector<Setting>& settings();
+
+// Sets keys from a file's text or from "key=value"; throws for what is unknown or out of range.
+void set_keys(RunConfig& config, const TomlValues& values);
+RunConfig parse_config(const std::string& text, const std::string& source);
+void check(const RunConfig& config);
+
+std::string to_toml(const RunConfig& config);
+std::string default_text(const Setting& setting);  // as TOML
+Init init_named(const std::string& name);
+
+}  // namespace lockstep

@@ -1,0 +1,140 @@
+#include "train/run_folder.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "nn/model_file.h"
+#include "train/versions.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+fs::path made(const fs::path& path) {
+  make_folder(path / "model");
+  return path;
+}
+
+void add_evaluation(Json& json, const std::string& prefix, const Evaluation& e) {
+  json[prefix + "/loss"] = e.loss;
+  json[prefix + "/accuracy"] = e.accuracy;
+  json[prefix + "/runtime"] = e.seconds;
+  json[prefix + "/samples_per_second"] = static_cast<double>(e.samples) / std::max(e.seconds, 1e-9);
+  json[prefix + "/steps_per_second"] = static_cast<double>(e.steps) / std::max(e.seconds, 1e-9);
+}
+
+std::vector<int64_t> extents(const Shape& shape) {
+  std::vector<int64_t> all;
+  for (int axis = 0; axis < shape.rank(); ++axis) all.push_back(shape[axis]);
+  return all;
+}
+
+Shape shape_from(const Json& json, const fs::path& path) {
+  const auto e = json.get<std::vector<int64_t>>();
+  for (const int64_t extent : e)
+    if (extent < 1 || extent > 1'000'000)
+      throw UserError("{}: the input shape {} is not possible", path.string(), json.dump());
+  if (e.size() == 1) return {e[0]};
+  if (e.size() == 3) return {e[0], e[1], e[2]};
+  throw UserError("{}: the input shape {} is neither features nor an image", path.string(),
+                  json.dump());
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const fs::path& path, const RunConfig& config)
+    : path_(made(path)), log_every_(config.train.log_every), metrics_(path / "metrics.jsonl") {
+  write_file(path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config));
+}
+
+void RunFolder::step_done(const StepReport& r) {
+  if (log_every_ == 0 || r.global_step % log_every_ != 0) return;
+  metrics_.append(Json{{"train/global_step", r.global_step},
+                       {"train/epoch", r.epoch},
+                       {"train/loss", r.loss},
+                       {"train/grad_norm", r.gradient_norm},
+                       {"train/learning_rate", r.learning_rate}}
+                      .dump());
+}
+
+void RunFolder::epoch_done(const EpochReport& r) {
+  Json json{{"train/global_step", r.global_step},
+            {"train/epoch", r.epoch},
+            {"train/epoch_loss", r.loss},
+            {"train/accuracy", r.accuracy},
+            {"train/grad_norm", r.gradient_norm},
+            {"train/learning_rate", r.learning_rate},
+            {"train/epoch_seconds", r.seconds},
+            {"train/samples_per_second", r.samples_per_second}};
+  if (r.validation) add_evaluation(json, "eval", *r.validation);
+  metrics_.append(json.dump());
+}
+
+std::string summary_json(const Summary& s) {
+  Json json{{"name", s.name},
+            {"ending", ending_name(s.ending)},
+            {"data", s.data},
+            {"device", s.device},
+            {"versions", versions_text()},
+            {"seed", s.seed},
+            {"parameters", s.parameters},
+            {"epochs", s.epochs},
+            {"train_loss", s.train_loss},
+            {"train_accuracy", s.train_accuracy}};
+  if (s.validation) {
+    json["validation_loss"] = s.validation->loss;
+    json["validation_accuracy"] = s.validation->accuracy;
+  }
+  if (s.best_epoch > 0) json["best_epoch"] = s.best_epoch;
+  json["test_loss"] = s.test ? Json(s.test->loss) : Json();
+  json["test_accuracy"] = s.test ? Json(s.test->accuracy) : Json();
+  json["read_seconds"] = s.read_seconds;
+  json["gradient_seconds"] = s.gradient_seconds;
+  json["epoch_seconds"] = s.epoch_seconds;
+  json["total_seconds"] = s.total_seconds;
+  json["samples_per_second"] = s.samples_per_second;
+  json["peak_memory_bytes"] = s.peak_memory_bytes;
+  return json.dump(2) + "\n";
+}
+
+void RunFolder::run_ended(const Summary& summary) {
+  write_file(path_ / "summary.json", summary_json(summary));
+}
+
+void RunFolder::save(const Parameters& parameters, const Network& network,
+                     const std::vector<std::string>& classes, const Normalizer& normalizer) {
+  save_model(path_ / "model" / "model.safetensors", parameters);
+  const Json json{{"input", extents(network.input())},
+                  {"layers", network.lines()},
+                  {"classes", classes},
+                  {"normalizer",
+                   {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
+  write_file(path_ / "model" / "network.json", json.dump(2) + "\n");
+}
+
+SavedRun load_run(const fs::path& path) {
+  if (!fs::exists(path / "config.toml"))
+    throw UserError("{} is not a run folder: it has no config.toml; name the folder that 'lockstep train' wrote",
+                    path.string());
+  SavedRun run;
+  const fs::path config = path / "config.toml", network = path / "model" / "network.json";
+  run.config = parse_config(read_text(config), config.string());
+  const Json json = Json::parse(read_text(network), nullptr, false);
+  try {
+    run.network = std::make_unique<Network>(json.at("layers").get<std::vector<std::string>>(),
+                                            shape_from(json.at("input"), network));
+    run.classes = json.at("classes").get<std::vector<std::string>>();
+    const Json& n = json.at("normalizer");
+    run.normalizer = {n.at("type").get<std::string>(), n.at("shift").get<std::vector<float>>(),
+                      n.at("scale").get<std::vector<float>>()};
+    check_fits(run.normalizer, run.network->input());
+  } catch (const Json::exception& error) {
+    throw UserError("{} is damaged: {}", network.string(), error.what());
+  }
+  run.parameters = std::make_unique<Parameters>(*run.network);
+  load_model(path / "model" / "model.safetensors", *run.parameters);
+  return run;
+}
+
+}  // namespace lockstep

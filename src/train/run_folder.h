@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+
+#include "base/files.h"
+#include "data/normalizer.h"
+#include "nn/parameters.h"
+#include "train/observer.h"
+#include "train/run_config.h"
+
+namespace lockstep {
+
+// What a run leaves behind: config.toml, metrics.jsonl, summary.json and model/.
+class RunFolder final : public Observer {
+ public:
+  // Makes the folder and checks that it can be written before any training is done.
+  RunFolder(const fs::path& path, const RunConfig& config);
+
+  const fs::path& path() const { return path_; }
+  void step_done(const StepReport& report) override;
+  void epoch_done(const EpochReport& report) override;
+  void run_ended(const Summary& summary) override;
+
+  void save(const Parameters& parameters, const Network& network,
+            const std::vector<std::string>& classes, const Normalizer& normalizer);
+
+ private:
+  fs::path path_;
+  int64_t log_every_;
+  LineFile metrics_;
+};
+
+std::string summary_json(const Summary& summary);
+
+// A trained network as a run left it.
+struct SavedRun {
+  RunConfig config;
+  std::unique_ptr<Network> network;
+  std::unique_ptr<Parameters> parameters;
+  std::vector<std::string> classes;
+  Normalizer normalizer;
+};
+SavedRun load_run(const fs::path& path);
+
+}  // namespace lockstep

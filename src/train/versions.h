@@ -1,0 +1,9 @@
+#pragma once
+
+#include <string>
+
+namespace lockstep {
+
+std::string versions_text();  // "lockstep 0.1.0, oneDNN 2.6.3, ..."
+
+}  // namespace lockstep

@@ -1,0 +1,144 @@
+#include "tensor/kernel_testing.h"
+
+namespace lockstep {
+namespace {
+
+// Every other CPU kernel against the plain reference device, odd shapes included.
+
+template <typename Spec>
+void check(const Spec& spec, const Sizes& sizes, const std::string& what, bool training = true) {
+  const Inputs inputs(sizes);
+  const auto reference = ReferenceDevice().prepare(spec);
+  const Outputs expected = run_kernel(*reference, sizes, inputs, true, true, training);
+  for (const int threads : {1, 3}) {
+    CpuDevice device(threads);
+    const auto kernel = device.prepare(spec);
+    expect_same(run_kernel(*kernel, sizes, inputs, true, true, training), expected, what);
+  }
+}
+
+TEST(CpuDense, AgreesWithTheReference) {
+  const int64_t shapes[][3] = {{1, 1, 1},    {5, 4, 50},     {64, 50, 3},   {7, 300, 17},
+                               {33, 64, 64}, {200, 520, 40}, {13, 40, 530}, {6, 1000, 16}};
+  for (const auto& [rows, in, out] : shapes)
+    for (const bool relu : {false, true})
+      check(DenseSpec{.batch = rows + 2, .in = in, .out = out, .relu = relu},
+            {.batch = rows + 2,
+             .rows = rows,
+             .in = in,
+             .out = out,
+             .weights = aligned_floats(in * out) + aligned_floats(out)},
+            fmt::format("dense {}x{}x{}", rows, in, out));
+}
+
+TEST(CpuPool, AgreesWithTheReference) {
+  const Window windows[] = {{2, 2, 2, 2, 0, 0}, {3, 3, 2, 2, 1, 1}, {3, 2, 1, 3, 1, 0},
+                            {5, 5, 5, 5, 0, 0}, {2, 3, 1, 1, 0, 1}};
+  for (const Window& w : windows)
+    for (const int64_t channels : {1, 3, 8, 21})
+      for (const PoolKind kind : {PoolKind::max, PoolKind::average}) {
+        const Shape in{11, 13, channels};
+        const Shape out{w.rows_from(11), w.columns_from(13), channels};
+        check(PoolSpec{.batch = 4, .in = in, .out = out, .window = w, .kind = kind},
+              {.batch = 4, .rows = 3, .in = in.elements(), .out = out.elements(), .weights = 0},
+              fmt::format("pool {}x{} of {} channels", w.height, w.width, channels));
+      }
+}
+
+TEST(CpuActivation, AgreesWithTheReference) {
+  for (const ActivationKind kind :
+       {ActivationKind::relu, ActivationKind::sigmoid, ActivationKind::tanh, ActivationKind::gelu,
+        ActivationKind::softmax})
+    for (const int64_t width : {1, 7, 10, 64})
+      check(ActivationSpec{.batch = 5, .elements = 3 * width, .width = width, .kind = kind},
+            {.batch = 5, .rows = 4, .in = 3 * width, .out = 3 * width, .weights = 0},
+            fmt::format("activation {} of {}", static_cast<int>(kind), width));
+}
+
+TEST(CpuDropout, DropsTheSameUnitsAsTheReference) {
+  for (const float rate : {0.0f, 0.1f, 0.5f, 0.9f})
+    for (const bool training : {true, false})
+      check(DropoutSpec{.batch = 6, .elements = 77, .rate = rate, .layer = 3},
+            {.batch = 6, .rows = 5, .in = 77, .out = 77, .weights = 0},
+            fmt::format("dropout {}", rate), training);
+}
+
+TEST(CpuNorm, AgreesWithTheReference) {
+  for (const NormKind kind : {NormKind::batch, NormKind::layer})
+    for (const int64_t channels : {1, 5, 16, 40})
+      for (const bool relu : {false, true})
+        for (const bool training : {true, false}) {
+          const int64_t size = 6 * channels;
+          check(NormSpec{.batch = 9, .positions = 6, .channels = channels, .kind = kind, .relu = relu},
+                {.batch = 9,
+                 .rows = 8,
+                 .in = size,
+                 .out = size,
+                 .weights = 2 * aligned_floats(channels),
+                 .state = 2 * aligned_floats(channels)},
+                fmt::format("norm of {} channels", channels), training);
+        }
+}
+
+TEST(CpuNorm, KeepsItsPrecisionWhenTheMeanIsLarge) {
+  const NormSpec spec{.batch = 16, .positions = 49, .channels = 3};
+  const Sizes sizes{.batch = 16, .rows = 16, .in = 147, .out = 147, .weights = 32, .state = 32};
+  Inputs inputs(sizes);
+  for (float& value : inputs.x) value = 1000 + 0.1f * value;
+  CpuDevice device(1);
+  const Outputs expected = run_kernel(*ReferenceDevice().prepare(spec), sizes, inputs);
+  expect_near(run_kernel(*device.prepare(spec), sizes, inputs).y, expected.y, "y", 2e-3);
+}
+
+TEST(CpuLoss, AgreesWithTheReference) {
+  constexpr int64_t rows = 9, outputs = 11;
+  const std::vector<float> y = random_values(rows * outputs, 1, 5);
+  const std::vector<float> values = random_values(rows * outputs, 2);
+  std::vector<int32_t> labels;
+  for (int32_t i = 0; i < rows; ++i) labels.push_back(i * 5 % outputs);
+  for (const LossKind kind : {LossKind::softmax_cross_entropy, LossKind::sigmoid_cross_entropy,
+                              LossKind::mean_squared_error})
+    for (const bool by_label : {true, false}) {
+      const LossSpec spec{.batch = rows, .outputs = outputs, .kind = kind};
+      const Targets targets{.labels = by_label ? std::span<const int32_t>(labels) : std::span<const int32_t>(),
+                            .values = by_label ? std::span<const float>() : std::span<const float>(values)};
+      std::vector<float> got(y.size()), expected(y.size());
+      CpuDevice device(1);
+      const LossSums a = device.prepare(spec)->run(rows, y.data(), targets, got.data(), 12);
+      const LossSums b = ReferenceDevice().prepare(spec)->run(rows, y.data(), targets, expected.data(), 12);
+      EXPECT_NEAR(a.loss, b.loss, 1e-5 * std::abs(b.loss));
+      EXPECT_EQ(a.correct, b.correct);
+      expect_near(got, expected, "dy");
+    }
+}
+
+TEST(CpuUpdate, AgreesWithTheReferenceOverSeveralSteps) {
+  for (const UpdateKind kind : {UpdateKind::sgd, UpdateKind::momentum, UpdateKind::nesterov,
+                                UpdateKind::adam, UpdateKind::adamw})
+    for (const float decay : {0.0f, 0.01f}) {
+      const UpdateSpec spec{.kind = kind, .weight_decay = decay};
+      constexpr int64_t count = 3001;
+      const auto after = [&](Device& device) {
+        std::vector<float> weights = random_values(count, 1), s0(count), s1(count);
+        const std::vector<std::span<float>> state = {s0, s1};
+        const auto update = device.prepare(spec);
+        for (int64_t step = 1; step <= 5; ++step)
+          update->run(weights, random_values(count, static_cast<uint64_t>(step) + 1),
+                      std::span(state).first(static_cast<size_t>(spec.state_arrays())), step, 0.01f, 0.5f);
+        return weights;
+      };
+      ReferenceDevice reference;
+      CpuDevice cpu(2);
+      expect_near(after(cpu), after(reference), fmt::format("update {}", static_cast<int>(kind)), 1e-5);
+    }
+}
+
+TEST(CpuDevice, SumsSquaresInAnOrderThatThreadsDoNotChange) {
+  const std::vector<float> values = random_values(100'003, 1);
+  CpuDevice one(1), three(3);
+  EXPECT_EQ(one.squared_norm(values), three.squared_norm(values));
+  EXPECT_NEAR(one.squared_norm(values), ReferenceDevice().squared_norm(values), 1e-6 * 33'000);
+}
+
+}  // namespace
+}  // namespace lockstep
