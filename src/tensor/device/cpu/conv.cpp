@@ -33,6 +33,14 @@ std::vector<int64_t> window_starts(const ConvSpec& s, int64_t row_pitch) {
   return starts;
 }
 
+std::vector<int64_t> tap_offsets(const ConvSpec& s, int64_t row_pitch) {
+  std::vector<int64_t> offsets;
+  for (int64_t ky = 0; ky < s.window.height; ++ky)
+    for (int64_t i = 0; i < s.window.width * s.in.channels(); ++i)
+      offsets.push_back(ky * row_pitch + i);
+  return offsets;
+}
+
 namespace {
 
 template <typename Job>
@@ -162,15 +170,17 @@ std::unique_ptr<Kernel> CpuDevice::prepare(const ConvSpec& spec) {
 }
 
 std::vector<ConvCandidate<ConvForward>> conv_forward_candidates() {
-  return {implicit_gemm_forward()};
+  return {implicit_gemm_forward(), winograd_forward()};
 }
 
 std::vector<ConvCandidate<ConvWeightGradient>> conv_weight_gradient_candidates() {
-  return {implicit_gemm_weight_gradient()};
+  return {implicit_gemm_weight_gradient(), sparse_weight_gradient_candidate(),
+          winner_mask_weight_gradient(), tap_rows_weight_gradient()};
 }
 
 std::vector<ConvCandidate<ConvInputGradient>> conv_input_gradient_candidates() {
-  return {implicit_gemm_input_gradient()};
+  return {implicit_gemm_input_gradient(), winograd_input_gradient(),
+          sparse_input_gradient_candidate()};
 }
 
 }  // namespace lockstep

@@ -81,6 +81,9 @@ std::unique_ptr<Kernel> make_conv(const ConvSpec& spec, ThreadPool& pool, const 
 // of a window follow each other; pixels that pooling drops are left out.
 std::vector<int64_t> window_starts(const ConvSpec& spec, int64_t row_pitch);
 
+// Where each tap of a window lies, from the window's start.
+std::vector<int64_t> tap_offsets(const ConvSpec& spec, int64_t row_pitch);
+
 // Offset of the winning pixel's window from that of its pooled window's first pixel, by winner.
 inline int64_t winner_row(uint8_t winner) { return winner >> 1 & 1; }
 inline int64_t winner_column(uint8_t winner) { return winner & 1; }

@@ -9,4 +9,18 @@ ConvCandidate<ConvForward> implicit_gemm_forward();
 ConvCandidate<ConvWeightGradient> implicit_gemm_weight_gradient();
 ConvCandidate<ConvInputGradient> implicit_gemm_input_gradient();
 
+// conv_winograd.cpp: fewer products for 3x3 kernels of stride 1.
+ConvCandidate<ConvForward> winograd_forward();
+ConvCandidate<ConvInputGradient> winograd_input_gradient();
+
+// conv_tap_rows.cpp: for few channels.
+ConvCandidate<ConvWeightGradient> tap_rows_weight_gradient();
+
+// conv_sparse.cpp: backward through max-pooling, in proportion to what lives.
+ConvCandidate<ConvWeightGradient> sparse_weight_gradient_candidate();
+ConvCandidate<ConvInputGradient> sparse_input_gradient_candidate();
+
+// conv_winner_masks.cpp: the same for few channels, in vectors of filters.
+ConvCandidate<ConvWeightGradient> winner_mask_weight_gradient();
+
 }  // namespace lockstep

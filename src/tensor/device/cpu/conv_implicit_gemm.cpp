@@ -159,7 +159,7 @@ class ImplicitGemmForward final : public ConvForward {
   std::vector<int64_t> starts_;
 };
 
-double cost(const ConvSpec& s) { return s.flops() / 75; }
+double cost(const ConvSpec& s) { return s.flops() / 90; }
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-#include <cstring>
+#include <cmath>
 
 #include "base/buffer.h"
 #include "tensor/device/cpu/conv_algorithms.h"
@@ -176,18 +176,13 @@ class ImplicitGemmWeightGradient final : public ConvWeightGradient {
       : s_(spec),
         pool_(pool),
         pixels_(pixels_of(spec)),
-        // Few channels make short segments, which waste most of a vector: then the windows of a
-        // group of samples are laid out side by side, a row of taps each.
-        unrolls_(spec.window.width * spec.in.channels() < 16 && spec.window.height > 1),
         group_(std::max<int64_t>(1, 400 / pixels_)) {}
 
   const char* name() const override { return "implicit-gemm"; }
   PaddedExtent extent() const override { return window_extent(s_); }
 
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(strip_floats() * pool_.threads() + unrolled_floats() +
-                               spread_floats()) *
-           sizeof(float);
+    return static_cast<size_t>(strip_floats() * pool_.threads() + spread_floats()) * sizeof(float);
   }
 
   void run(int64_t rows, const PaddedImages& x, const float* dy, const uint8_t* winners, float* dw,
@@ -197,10 +192,8 @@ class ImplicitGemmWeightGradient final : public ConvWeightGradient {
     if (x.row_pitch != pitch_) {
       pitch_ = x.row_pitch;
       starts_ = window_starts(s_, pitch_);
-      for (int64_t p = 0; unrolls_ && p < pixels_; ++p) unrolled_starts_.push_back(p * s_.taps());
     }
-    float* unrolled = reinterpret_cast<float*>(scratch);
-    float* spread = unrolled + unrolled_floats();
+    float* spread = reinterpret_cast<float*>(scratch);
     float* strips = spread + spread_floats();
     for (int64_t n = 0; n < rows; n += group_) {
       const int64_t count = std::min(group_, rows - n);
@@ -211,17 +204,14 @@ class ImplicitGemmWeightGradient final : public ConvWeightGradient {
                          spread + i * 4 * pooled);
         dz = spread;
       }
-      const float* data = x.data + n * x.sample_pitch;
-      if (unrolls_) unroll(x, n, count, unrolled);
       const WeightGradientJob job{
           .spec = &s_,
-          .x = unrolls_ ? PaddedImages{unrolled, 0, pixels_ * s_.taps()}
-                        : PaddedImages{data, x.row_pitch, x.sample_pitch},
-          .starts = unrolls_ ? unrolled_starts_.data() : starts_.data(),
+          .x = {x.data + n * x.sample_pitch, x.row_pitch, x.sample_pitch},
+          .starts = starts_.data(),
           .per_sample = pixels_,
-          .segments = unrolls_ ? 1 : s_.window.height,
-          .length = unrolls_ ? s_.taps() : s_.window.width * s_.in.channels(),
-          .pitch = unrolls_ ? 0 : x.row_pitch,
+          .segments = s_.window.height,
+          .length = s_.window.width * s_.in.channels(),
+          .pitch = x.row_pitch,
           .dz = dz,
           .dw = dw};
       pool_.split(filters, 6, [&](int64_t begin, int64_t end, int member) {
@@ -235,29 +225,16 @@ class ImplicitGemmWeightGradient final : public ConvWeightGradient {
   int64_t strip_floats() const {
     return group_ * pixels_ * (s_.out.channels() / 6 + 1) * 6;
   }
-  int64_t unrolled_floats() const { return unrolls_ ? group_ * pixels_ * s_.taps() : 0; }
   int64_t spread_floats() const {
     return s_.max_pool ? group_ * pixels_ * s_.out.channels() : 0;
-  }
-
-  void unroll(const PaddedImages& x, int64_t first, int64_t count, float* to) const {
-    const int64_t length = s_.window.width * s_.in.channels();
-    for (int64_t n = first; n < first + count; ++n)
-      for (int64_t p = 0; p < pixels_; ++p)
-        for (int64_t ky = 0; ky < s_.window.height; ++ky, to += length) {
-          const float* from =
-              x.data + n * x.sample_pitch + starts_[static_cast<size_t>(p)] + ky * x.row_pitch;
-          std::copy(from, from + length, to);
-        }
   }
 
   ConvSpec s_;
   ThreadPool& pool_;
   int64_t pixels_;
-  bool unrolls_;
   int64_t group_;
   int64_t pitch_ = -1;
-  std::vector<int64_t> starts_, unrolled_starts_;
+  std::vector<int64_t> starts_;
 };
 
 class ImplicitGemmInputGradient final : public ConvInputGradient {
@@ -393,19 +370,29 @@ class ImplicitGemmInputGradient final : public ConvInputGradient {
   std::vector<int64_t> starts_;  // of windows: in the field (turned), or in the padded image
 };
 
-double cost(const ConvSpec& s) { return s.flops() / 70; }
+double weight_gradient_cost(const ConvSpec& s) {
+  // Windows are read in rows of whole tiles; what a row lacks of the last tile is wasted.
+  const double length = static_cast<double>(s.window.width * s.in.channels());
+  const double wasted = 16 * std::ceil(length / 16) / length;
+  return s.flops() / 75 * wasted;
+}
+
+double input_gradient_cost(const ConvSpec& s) {
+  const double length = static_cast<double>(s.in.channels());
+  return s.flops() / 85 * 16 * std::ceil(length / 16) / length;
+}
 
 }  // namespace
 
 ConvCandidate<ConvWeightGradient> implicit_gemm_weight_gradient() {
-  return {"implicit-gemm", cost, [](const ConvSpec& s, ThreadPool& pool) {
+  return {"implicit-gemm", weight_gradient_cost, [](const ConvSpec& s, ThreadPool& pool) {
             return std::unique_ptr<ConvWeightGradient>(
                 std::make_unique<ImplicitGemmWeightGradient>(s, pool));
           }};
 }
 
 ConvCandidate<ConvInputGradient> implicit_gemm_input_gradient() {
-  return {"implicit-gemm", cost, [](const ConvSpec& s, ThreadPool& pool) {
+  return {"implicit-gemm", input_gradient_cost, [](const ConvSpec& s, ThreadPool& pool) {
             return std::unique_ptr<ConvInputGradient>(
                 std::make_unique<ImplicitGemmInputGradient>(s, pool));
           }};
