@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
 
 namespace lockstep {
 
@@ -27,6 +30,17 @@ std::string short_count(double number) {
   if (number >= 1e6) return fmt::format("{:.2f} M", number / 1e6);
   if (number >= 1e3) return fmt::format("{:.2f} k", number / 1e3);
   return fmt::format("{:.0f}", number);
+}
+
+Shape parse_shape(const std::string& text) {
+  constexpr int64_t most = 100'000;
+  int64_t h = 0, w = 0, c = 0;
+  char rest = 0;
+  const auto fits = [](int64_t extent) { return extent > 0 && extent <= most; };
+  if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &h, &w, &c, &rest) == 3 && fits(h) && fits(w) && fits(c))
+    return {h, w, c};
+  if (std::sscanf(text.c_str(), "%ld%c", &h, &rest) == 1 && fits(h)) return {h};
+  throw UserError("--input {}: something like 28x28x1 or 784 was expected", text);
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/memory.h"
+#include "base/rng.h"
 #include "data/load.h"
 #include "data/loader.h"
 #include "nn/program.h"
@@ -20,6 +21,7 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> changes;
+  std::string input;
   int64_t batch = 0;
   int threads = 0;
   double seconds = 3;
@@ -59,44 +61,74 @@ class Stopwatch final : public PassListener {
   std::map<std::string, std::vector<double>> samples_;
 };
 
-struct Measured {
-  std::vector<double> steps;  // seconds each, sorted
-  double update = 0;
+// What is trained on: a few batches held in memory, so that no I/O is measured.
+struct Held {
+  std::string provenance;
+  Shape shape;
+  int64_t classes = 0;
+  std::vector<Batch> batches;
 };
+
+// Real samples: sparse kernels are as fast as the data let them.
+Held real_batches(const RunConfig& config) {
+  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
+  const int64_t size = data.train->size();
+  const int64_t batch = config.train.batch == 0 ? size : std::min(config.train.batch, size);
+  Held held{.provenance = data.provenance,
+            .shape = data.train->sample_shape(),
+            .classes = static_cast<int64_t>(data.train->classes().size()),
+            .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / batch, 1, 8)))};
+  BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
+  loader.start_epoch(1);
+  for (Batch& one : held.batches) one = *loader.next();
+  return held;
+}
+
+// Noise of a given shape, for networks that no data set fits.
+Held noise_batches(const RunConfig& config, const Shape& shape) {
+  Held held{.provenance = "noise",
+            .shape = shape,
+            .classes = Network(config.model.layers, shape).output().elements(),
+            .batches = std::vector<Batch>(4)};
+  Rng rng(static_cast<uint64_t>(config.seed), Purpose::split);
+  for (Batch& one : held.batches) {
+    one.rows = std::max<int64_t>(1, config.train.batch);
+    one.x.resize(static_cast<size_t>(one.rows * shape.elements()));
+    for (float& value : one.x) value = static_cast<float>(rng.normal());
+    for (int64_t i = 0; i < one.rows; ++i) {
+      one.ids.push_back(i);
+      one.labels.push_back(static_cast<int32_t>(rng.below(static_cast<uint64_t>(held.classes))));
+    }
+  }
+  return held;
+}
 
 void bench(const Options& options) {
   RunConfig config = find_config(options.config, options.changes);
   if (options.batch > 0) config.train.batch = options.batch;
   if (options.threads > 0) config.device.threads = options.threads;
   const WallClock clock;
-  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
-  const int64_t batch = std::min(config.train.batch == 0 ? data.train->size() : config.train.batch,
-                                 data.train->size());
+  const Held held = options.input.empty() ? real_batches(config)
+                                          : noise_batches(config, parse_shape(options.input));
+  const int64_t batch = held.batches[0].rows;
   const std::unique_ptr<Device> device = make_device(config.device);
-  const Network network(config.model.layers, data.train->sample_shape());
-  network.expect_outputs(static_cast<int64_t>(data.train->classes().size()), config.data.name);
+  const Network network(config.model.layers, held.shape);
+  network.expect_outputs(held.classes, held.provenance);
   Parameters parameters(network);
   parameters.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
   Program program(network, loss_named(config.train.loss), *device, batch);
   Optimizer optimizer(config.optimizer, *device, parameters.weights().size());
 
-  // A few batches of real samples, held in memory: sparse kernels are as fast as the data let them.
-  std::vector<Batch> batches(
-      static_cast<size_t>(std::clamp<int64_t>(data.train->size() / batch, 1, 8)));
-  BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
-  loader.start_epoch(1);
-  for (Batch& held : batches) held = *loader.next();
-
   Stopwatch watch(clock);
   program.listen(&watch);
-  Measured measured;
+  std::vector<double> steps;  // seconds each
   int64_t step = 0;
   const auto run_step = [&] {
-    const Batch& held = batches[static_cast<size_t>(step++) % batches.size()];
+    const Batch& one = held.batches[static_cast<size_t>(step++) % held.batches.size()];
     const double start = clock.seconds();
     watch.restart();
-    program.gradients(parameters, held.x.data(), held.rows, {.labels = held.labels, .values = {}},
-                      {.seed = 1, .epoch = 1, .ids = held.ids}, held.rows, false);
+    program.gradients(parameters, one.x.data(), one.rows, {.labels = one.labels, .values = {}},
+                      {.seed = 1, .epoch = 1, .ids = one.ids}, one.rows, false);
     watch.restart();
     device->squared_norm(parameters.gradients());
     optimizer.step(parameters.weights(), parameters.gradients(),
@@ -107,11 +139,11 @@ void bench(const Options& options) {
   for (int i = 0; i < 5; ++i) run_step();
   watch.forget();
   const double began = clock.seconds();
-  while (clock.seconds() - began < options.seconds || measured.steps.size() < 10)
-    measured.steps.push_back(run_step());
-  std::sort(measured.steps.begin(), measured.steps.end());
+  while (clock.seconds() - began < options.seconds || steps.size() < 10)
+    steps.push_back(run_step());
+  std::sort(steps.begin(), steps.end());
 
-  const double median = measured.steps[measured.steps.size() / 2], best = measured.steps.front();
+  const double median = steps[steps.size() / 2], best = steps.front();
   const double rate = static_cast<double>(batch) / median;
   // Dense-equivalent work: forward, and as much again for the gradients of weights and of inputs
   // (which the first layer with weights does not need).
@@ -136,11 +168,11 @@ void bench(const Options& options) {
   rows.push_back({"update", fmt::format("{:.3f}", watch.median("update") * 1e3), "", config.optimizer.name});
   if (options.json) {
     const nlohmann::ordered_json json{{"name", config.name},
-                                      {"data", data.provenance},
+                                      {"data", held.provenance},
                                       {"device", device->description()},
                                       {"batch", batch},
                                       {"threads", config.device.threads},
-                                      {"steps", measured.steps.size()},
+                                      {"steps", steps.size()},
                                       {"samples_per_second", rate},
                                       {"best_samples_per_second", static_cast<double>(batch) / best},
                                       {"step_ms", median * 1e3},
@@ -154,10 +186,10 @@ void bench(const Options& options) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(), data.provenance,
+  fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(), held.provenance,
              table(rows));
   fmt::print("{} samples/s (median of {} steps, {:.2f} ms each; best {})\n",
-             with_commas(static_cast<int64_t>(rate)), measured.steps.size(), median * 1e3,
+             with_commas(static_cast<int64_t>(rate)), steps.size(), median * 1e3,
              with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
   fmt::print("{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} a sample)\n",
              share * 100, peak / 1e9, short_count(flops));
@@ -176,6 +208,7 @@ Examples:
   verb->add_option("config", options->config, "a preset or a TOML file")->required();
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
+  verb->add_option("--input", options->input, "train on noise of this shape instead of the data, e.g. 32x32x3");
   verb->add_option("--batch", options->batch, "samples a step")->check(CLI::Range(1, 1 << 24));
   verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
   verb->add_option("--seconds", options->seconds, "how long to measure")->check(CLI::Range(0.1, 3600.0));

@@ -22,14 +22,7 @@ struct Options {
 
 // The shape of a well-known source's samples, so that a summary needs no download.
 Shape input_shape(const RunConfig& config, const std::string& given) {
-  if (!given.empty()) {
-    int64_t h = 0, w = 0, c = 0;
-    char rest = 0;
-    if (std::sscanf(given.c_str(), "%ldx%ldx%ld%c", &h, &w, &c, &rest) == 3 && h > 0 && w > 0 && c > 0)
-      return {h, w, c};
-    if (std::sscanf(given.c_str(), "%ld%c", &h, &rest) == 1 && h > 0) return {h};
-    throw UserError("--input {}: something like 28x28x1 or 784 was expected", given);
-  }
+  if (!given.empty()) return parse_shape(given);
   if (config.data.name == "iris") return {4};
   if (config.data.name == "cifar-10") return {32, 32, 3};
   const auto& known = config.data.name;

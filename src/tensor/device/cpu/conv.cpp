@@ -175,7 +175,8 @@ std::vector<ConvCandidate<ConvForward>> conv_forward_candidates() {
 
 std::vector<ConvCandidate<ConvWeightGradient>> conv_weight_gradient_candidates() {
   return {implicit_gemm_weight_gradient(), sparse_weight_gradient_candidate(),
-          winner_mask_weight_gradient(), tap_rows_weight_gradient()};
+          winner_mask_weight_gradient(), tap_rows_weight_gradient(),
+          winograd_weight_gradient()};
 }
 
 std::vector<ConvCandidate<ConvInputGradient>> conv_input_gradient_candidates() {

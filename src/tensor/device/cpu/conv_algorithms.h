@@ -9,9 +9,10 @@ ConvCandidate<ConvForward> implicit_gemm_forward();
 ConvCandidate<ConvWeightGradient> implicit_gemm_weight_gradient();
 ConvCandidate<ConvInputGradient> implicit_gemm_input_gradient();
 
-// conv_winograd.cpp: fewer products for 3x3 kernels of stride 1.
+// conv_winograd*.cpp: fewer products for 3x3 kernels of stride 1.
 ConvCandidate<ConvForward> winograd_forward();
 ConvCandidate<ConvInputGradient> winograd_input_gradient();
+ConvCandidate<ConvWeightGradient> winograd_weight_gradient();
 
 // conv_tap_rows.cpp: for few channels.
 ConvCandidate<ConvWeightGradient> tap_rows_weight_gradient();

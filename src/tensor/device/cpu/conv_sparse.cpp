@@ -40,8 +40,9 @@ struct SparseInputJob {
   const ConvSpec* spec;
   const int32_t* starts;  // in the padded dx
   int64_t positions, row_pitch, sample_pitch;
-  int64_t segment;            // floats
-  const float* packed;        // [ky][segment][filter][floats of the segment]
+  int64_t segment;      // floats
+  int64_t block;        // filters
+  const float* packed;  // [block][ky][segment][filter of the block][floats of the segment]
   const float* dy;
   const uint8_t* winners;
 };
@@ -77,122 +78,176 @@ HWY_INLINE void add_rows(const float* HWY_RESTRICT base, const LiveGradient* HWY
       hn::StoreU(sum[v], d, to + v * lanes());
 }
 
-template <bool Partial>
-HWY_INLINE void add_rows_of(int64_t vectors, const float* base, const LiveGradient* list,
-                            int64_t count, float* to, int64_t last) {
-  switch (vectors) {
-    case 1: return add_rows<1, Partial>(base, list, count, to, last);
-    case 2: return add_rows<2, Partial>(base, list, count, to, last);
-    case 3: return add_rows<3, Partial>(base, list, count, to, last);
-    case 4: return add_rows<4, Partial>(base, list, count, to, last);
-    case 5: return add_rows<5, Partial>(base, list, count, to, last);
-    case 6: return add_rows<6, Partial>(base, list, count, to, last);
-    case 7: return add_rows<7, Partial>(base, list, count, to, last);
-    case 8: return add_rows<8, Partial>(base, list, count, to, last);
-    case 9: return add_rows<9, Partial>(base, list, count, to, last);
-    case 10: return add_rows<10, Partial>(base, list, count, to, last);
-    case 11: return add_rows<11, Partial>(base, list, count, to, last);
-    default: return add_rows<12, Partial>(base, list, count, to, last);
-  }
-}
-
-// The same for `floats` of a row, at most segment_vectors whole vectors.
-HWY_INLINE void add_live(const float* base, const LiveGradient* list, int64_t count, float* to,
-                         int64_t floats) {
+// Calls body.run<Vectors, Partial>(last) for rows of `floats`: so many vectors, of which the last may
+// have only `last` floats. At most segment_vectors.
+template <typename Body>
+HWY_INLINE void with_vectors(int64_t floats, const Body& body) {
   const int64_t vectors = (floats + lanes() - 1) / lanes(), last = floats - (vectors - 1) * lanes();
-  if (last == lanes())
-    add_rows_of<false>(vectors, base, list, count, to, last);
-  else
-    add_rows_of<true>(vectors, base, list, count, to, last);
+  const bool partial = last < lanes();
+#define LOCKSTEP_VECTORS(count) \
+  case count:                   \
+    return partial ? body.template run<count, true>(last) : body.template run<count, false>(last)
+  switch (vectors) {
+    LOCKSTEP_VECTORS(1);
+    LOCKSTEP_VECTORS(2);
+    LOCKSTEP_VECTORS(3);
+    LOCKSTEP_VECTORS(4);
+    LOCKSTEP_VECTORS(5);
+    LOCKSTEP_VECTORS(6);
+    LOCKSTEP_VECTORS(7);
+    LOCKSTEP_VECTORS(8);
+    LOCKSTEP_VECTORS(9);
+    LOCKSTEP_VECTORS(10);
+    LOCKSTEP_VECTORS(11);
+    LOCKSTEP_VECTORS(12);
+  }
+#undef LOCKSTEP_VECTORS
 }
 
 int64_t longest_segment() { return segment_vectors * lanes(); }
 
-// dw of filters [f0, f1) from samples [begin, end): a list a filter.
-void sparse_weight_gradient(const SparseWeightJob& job, int64_t begin, int64_t end, int64_t f0,
+// One segment of dw for all filters of a range.
+struct WeightSegment {
+  const float* x;
+  const LiveGradient* lists;
+  const int32_t* counts;
+  int64_t room, filters, taps;
+  float* dw;
+
+  template <int Vectors, bool Partial>
+  HWY_INLINE void run(int64_t last) const {
+    for (int64_t f = 0; f < filters; ++f)
+      add_rows<Vectors, Partial>(x, lists + f * room, counts[f], dw + f * taps, last);
+  }
+};
+
+// dw of filters [f0, f1) from pooled positions [p0, p1), counted through all samples: a list a filter.
+void sparse_weight_gradient(const SparseWeightJob& job, int64_t p0, int64_t p1, int64_t f0,
                             int64_t f1, LiveGradient* lists, int32_t* counts) {
   const ConvSpec& s = *job.spec;
   const int64_t filters = s.out.channels(), taps = s.taps();
   const int64_t length = s.window.width * s.in.channels();
-  const int64_t room = (end - begin) * job.positions + 1;
+  const int64_t room = p1 - p0 + 1, first = p0 / job.positions;
   std::fill(counts, counts + (f1 - f0), 0);
-  for (int64_t n = begin; n < end; ++n)
-    for (int64_t p = 0; p < job.positions; ++p) {
-      const int64_t at = (n * job.positions + p) * filters;
-      const int32_t start =
-          static_cast<int32_t>((n - begin) * job.x.sample_pitch) + job.starts[p];
-      for (int64_t f = f0; f < f1; ++f) {  // written always, counted if it lives
-        const float g = job.dy[at + f];
-        LiveGradient* list = lists + (f - f0) * room;
-        list[counts[f - f0]] = {start + job.winner_offsets[job.winners[at + f] & 3], g};
-        counts[f - f0] += g != 0;
-      }
+  for (int64_t p = p0, n = first, at = p0 % job.positions; p < p1; ++p) {
+    const int32_t start = static_cast<int32_t>((n - first) * job.x.sample_pitch) + job.starts[at];
+    const float* dy = job.dy + p * filters;
+    const uint8_t* winners = job.winners + p * filters;
+    LiveGradient* list = lists;
+    for (int64_t f = f0; f < f1; ++f, list += room) {  // written always, counted if it lives
+      int32_t& count = counts[f - f0];
+      list[count] = {start + job.winner_offsets[winners[f] & 3], dy[f]};
+      count += dy[f] != 0;
     }
-  const float* x = job.x.data + begin * job.x.sample_pitch;
+    if (++at == job.positions) at = 0, ++n;
+  }
+  const float* x = job.x.data + first * job.x.sample_pitch;
   for (int64_t ky = 0; ky < s.window.height; ++ky)
     for (int64_t j = 0; j < length; j += longest_segment())
-      for (int64_t f = f0; f < f1; ++f)
-        add_live(x + ky * job.x.row_pitch + j, lists + (f - f0) * room, counts[f - f0],
-                 job.dw + f * taps + ky * length + j, std::min(longest_segment(), length - j));
+      with_vectors(std::min(longest_segment(), length - j),
+                   WeightSegment{.x = x + ky * job.x.row_pitch + j,
+                                 .lists = lists,
+                                 .counts = counts,
+                                 .room = room,
+                                 .filters = f1 - f0,
+                                 .taps = taps,
+                                 .dw = job.dw + f0 * taps + ky * length + j});
 }
 
-// Weights as [ky][segment][filter][floats of the segment], so that what one pass reads is together.
-void pack_segments(const float* weights, const ConvSpec& s, int64_t segment, float* to) {
-  const int64_t length = s.window.width * s.in.channels();
-  for (int64_t ky = 0; ky < s.window.height; ++ky)
-    for (int64_t j = 0; j < length; j += segment) {
-      const int64_t floats = std::min(segment, length - j);
-      for (int64_t f = 0; f < s.out.channels(); ++f, to += floats)
-        std::memcpy(to, weights + f * s.taps() + ky * length + j,
-                    static_cast<size_t>(floats) * sizeof(float));
+// What one pass reads is laid together and fits the first-level cache.
+void pack_segments(const float* weights, const ConvSpec& s, int64_t segment, int64_t block,
+                   float* to) {
+  const int64_t length = s.window.width * s.in.channels(), filters = s.out.channels();
+  for (int64_t first = 0; first < filters; first += block)
+    for (int64_t ky = 0; ky < s.window.height; ++ky)
+      for (int64_t j = 0; j < length; j += segment) {
+        const int64_t floats = std::min(segment, length - j);
+        for (int64_t f = first; f < std::min(filters, first + block); ++f, to += floats)
+          std::memcpy(to, weights + f * s.taps() + ky * length + j,
+                      static_cast<size_t>(floats) * sizeof(float));
+      }
+}
+
+// The live gradients of one block of filters, a list for each pooled position and winner; offsets are
+// filters.
+void list_live(const SparseInputJob& job, int64_t first_row, int64_t rows, int64_t f0, int64_t f1,
+               LiveGradient* lists, int32_t* counts) {
+  const int64_t filters = job.spec->out.channels();
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* dy = job.dy + (first_row + row) * filters;
+    const uint8_t* winners = job.winners + (first_row + row) * filters;
+    LiveGradient* list = lists + row * 4 * job.block;
+    LiveGradient* ends[4] = {list, list + job.block, list + 2 * job.block, list + 3 * job.block};
+    for (int64_t f = f0; f < f1; ++f) {
+      LiveGradient*& end = ends[winners[f] & 3];  // written always, counted if it lives
+      *end = {static_cast<int32_t>(f - f0), dy[f]};
+      end += dy[f] != 0;
     }
+    for (int k = 0; k < 4; ++k)
+      counts[row * 4 + k] = static_cast<int32_t>(ends[k] - (list + k * job.block));
+  }
 }
 
-// dx (padded) of samples [begin, end): a list of filters for each pooled position and winner.
+// One segment of every window's row `ky` of dx.
+struct InputSegment {
+  const SparseInputJob& job;
+  const float* packed;
+  const LiveGradient* lists;
+  const int32_t* counts;
+  int64_t samples;
+  float* dx;  // at row ky and the segment's first float of the first window
+
+  template <int Vectors, bool Partial>
+  HWY_INLINE void run(int64_t last) const {
+    const Window& w = job.spec->window;
+    const int64_t down = w.stride_y * job.row_pitch;
+    const int64_t right = w.stride_x * job.spec->in.channels();
+    const LiveGradient* list = lists;
+    const int32_t* count = counts;
+    for (int64_t n = 0; n < samples; ++n)
+      for (int64_t p = 0; p < job.positions; ++p) {
+        float* to = dx + n * job.sample_pitch + job.starts[p];
+        for (const int64_t winner : {int64_t{0}, right, down, down + right}) {
+          add_rows<Vectors, Partial>(packed, list, *count, to + winner, last);
+          list += job.block;
+          ++count;
+        }
+      }
+  }
+};
+
+// dx (padded) of samples [begin, end).
 void sparse_input_gradient(const SparseInputJob& job, int64_t begin, int64_t end,
                            LiveGradient* lists, int32_t* counts, float* padded) {
   const ConvSpec& s = *job.spec;
   const int64_t filters = s.out.channels(), length = s.window.width * s.in.channels();
   const int64_t rows = (end - begin) * job.positions;
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t at = (begin * job.positions + row) * filters;
-    LiveGradient* list = lists + row * 4 * filters;
-    LiveGradient* ends[4] = {list, list + filters, list + 2 * filters, list + 3 * filters};
-    for (int64_t f = 0; f < filters; ++f) {
-      const float g = job.dy[at + f];
-      const int winner = job.winners[at + f] & 3;
-      *ends[winner] = {static_cast<int32_t>(f), g};
-      ends[winner] += g != 0;
-    }
-    for (int k = 0; k < 4; ++k)
-      counts[row * 4 + k] = static_cast<int32_t>(ends[k] - (list + k * filters));
-  }
   std::fill(padded, padded + (end - begin) * job.sample_pitch, 0.0f);
   const float* packed = job.packed;
-  int32_t scaled = 1;  // offsets are filter × floats of the current segment
-  for (int64_t ky = 0; ky < s.window.height; ++ky)
-    for (int64_t j = 0; j < length; j += job.segment) {
-      const int64_t floats = std::min(job.segment, length - j);
-      if (floats != scaled) {
-        for (int64_t i = 0; i < rows * 4; ++i)
-          for (int32_t q = 0; q < counts[i]; ++q) {
-            LiveGradient& live = lists[i * filters + q];
-            live.offset = live.offset / scaled * static_cast<int32_t>(floats);
-          }
-        scaled = static_cast<int32_t>(floats);
-      }
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t k = 0; k < 4; ++k) {
-          const int64_t list = row * 4 + k;
-          if (counts[list] == 0) continue;
-          float* to = padded + row / job.positions * job.sample_pitch +
-                      job.starts[row % job.positions] +
-                      ((k >> 1) * s.window.stride_y + ky) * job.row_pitch +
-                      (k & 1) * s.window.stride_x * s.in.channels() + j;
-          add_live(packed, lists + list * filters, counts[list], to, floats);
+  for (int64_t f0 = 0; f0 < filters; f0 += job.block) {
+    const int64_t f1 = std::min(filters, f0 + job.block);
+    list_live(job, begin * job.positions, rows, f0, f1, lists, counts);
+    int32_t scaled = 1;  // offsets are filter × floats of the current segment
+    for (int64_t ky = 0; ky < s.window.height; ++ky)
+      for (int64_t j = 0; j < length; j += job.segment) {
+        const int64_t floats = std::min(job.segment, length - j);
+        if (floats != scaled) {
+          for (int64_t i = 0; i < rows * 4; ++i)
+            for (int32_t q = 0; q < counts[i]; ++q) {
+              LiveGradient& live = lists[i * job.block + q];
+              live.offset = live.offset / scaled * static_cast<int32_t>(floats);
+            }
+          scaled = static_cast<int32_t>(floats);
         }
-      packed += filters * floats;
-    }
+        with_vectors(floats, InputSegment{.job = job,
+                                          .packed = packed,
+                                          .lists = lists,
+                                          .counts = counts,
+                                          .samples = end - begin,
+                                          .dx = padded + ky * job.row_pitch + j});
+        packed += (f1 - f0) * floats;
+      }
+  }
 }
 
 }  // namespace lockstep::HWY_NAMESPACE
@@ -221,9 +276,7 @@ class SparseWeightGradient final : public ConvWeightGradient {
       : s_(spec),
         pool_(pool),
         positions_(spec.result().height() * spec.result().width()),
-        // Lists long enough to be worth their sums' way to memory and back, images small enough to
-        // stay in the first-level cache.
-        group_(std::clamp<int64_t>(32 / positions_, 2, 64)) {}
+        group_(positions_at_once(spec)) {}
 
   const char* name() const override { return "sparse"; }
   PaddedExtent extent() const override { return window_extent(s_); }
@@ -254,18 +307,29 @@ class SparseWeightGradient final : public ConvWeightGradient {
       auto* counts = reinterpret_cast<int32_t*>(own);
       auto* lists = reinterpret_cast<LiveGradient*>(own + count_bytes());
       if (!accumulate) std::fill(dw + begin * s_.taps(), dw + end * s_.taps(), 0.0f);
-      for (int64_t n = 0; n < rows; n += group_)
+      for (int64_t p = 0; p < rows * positions_; p += group_)
         HWY_DYNAMIC_DISPATCH(sparse_weight_gradient)
-      (job, n, std::min(rows, n + group_), begin, end, lists, counts);
+      (job, p, std::min(rows * positions_, p + group_), begin, end, lists, counts);
     });
   }
 
  private:
+  // Enough positions for lists that are worth their sums' way to memory and back, in bands of rows
+  // whose part of the image fits the first-level cache.
+  static int64_t positions_at_once(const ConvSpec& s) {
+    const Shape pooled = s.result();
+    const int64_t row = window_extent(s).columns * s.in.channels();
+    const int64_t rows = (5 * 1024 / row - s.window.height) / (2 * s.window.stride_y);
+    if (rows < pooled.height()) return std::max(rows, 16 / pooled.width() + 1) * pooled.width();
+    const int64_t positions = pooled.height() * pooled.width();
+    return positions * std::clamp<int64_t>(32 / positions, 1, 64);
+  }
+
   size_t count_bytes() const {
     return round_up(static_cast<size_t>(s_.out.channels()) * sizeof(int32_t), cache_line);
   }
   size_t member_bytes() const {
-    const int64_t entries = s_.out.channels() * (group_ * positions_ + 1);
+    const int64_t entries = s_.out.channels() * (group_ + 1);
     return count_bytes() +
            round_up(static_cast<size_t>(entries) * sizeof(LiveGradient), cache_line);
   }
@@ -286,6 +350,8 @@ class SparseInputGradient final : public ConvInputGradient {
         positions_(spec.result().height() * spec.result().width()),
         segment_(std::min(HWY_DYNAMIC_DISPATCH(longest_segment)(),
                           spec.window.width * spec.in.channels())),
+        block_(std::clamp<int64_t>(6 * 1024 / segment_, std::min<int64_t>(64, spec.out.channels()),
+                                   spec.out.channels())),
         rows_(std::max(window_extent(spec).rows, spec.in.height() + spec.window.pad_y)),
         columns_(std::max(window_extent(spec).columns, spec.in.width() + spec.window.pad_x)),
         starts_(pooled_starts(spec, columns_ * spec.in.channels())),
@@ -302,13 +368,14 @@ class SparseInputGradient final : public ConvInputGradient {
   void run(int64_t rows, const float* dy, const uint8_t* winners, const float* weights, float* dx,
            std::byte* scratch) override {
     float* packed = reinterpret_cast<float*>(scratch);
-    HWY_DYNAMIC_DISPATCH(pack_segments)(weights, s_, segment_, packed);
+    HWY_DYNAMIC_DISPATCH(pack_segments)(weights, s_, segment_, block_, packed);
     const SparseInputJob job{.spec = &s_,
                              .starts = starts_.data(),
                              .positions = positions_,
                              .row_pitch = columns_ * s_.in.channels(),
                              .sample_pitch = sample_pitch(),
                              .segment = segment_,
+                             .block = block_,
                              .packed = packed,
                              .dy = dy,
                              .winners = winners};
@@ -343,7 +410,7 @@ class SparseInputGradient final : public ConvInputGradient {
     return round_up(static_cast<size_t>(group_ * positions_ * 4) * sizeof(int32_t), cache_line);
   }
   size_t member_bytes() const {
-    const int64_t entries = group_ * positions_ * 4 * s_.out.channels() + 1;
+    const int64_t entries = group_ * positions_ * 4 * block_ + 1;
     return padded_bytes() + count_bytes() +
            round_up(static_cast<size_t>(entries) * sizeof(LiveGradient), cache_line);
   }
@@ -360,7 +427,7 @@ class SparseInputGradient final : public ConvInputGradient {
 
   ConvSpec s_;
   ThreadPool& pool_;
-  int64_t positions_, segment_, rows_, columns_;
+  int64_t positions_, segment_, block_, rows_, columns_;
   std::vector<int32_t> starts_;
   int64_t group_;
 };

@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 //
 #include "tensor/device/cpu/window_tiles-inl.h"
+#include "tensor/device/cpu/winograd-inl.h"
 
 // Winograd's F(2x2, 3x3): 2 × 2 outputs from a 4 × 4 tile of the image with 16 products instead of
 // 36. With B, G, A the matrices of Lavin and Gray (2016):
@@ -27,37 +28,12 @@ struct WinogradJob {
   float* y;
   uint8_t* winners;
 };
-constexpr int64_t tile_points = 16;
 constexpr int64_t most_winograd_rows = 48;  // tiles worked on together, a multiple of 6
 }  // namespace lockstep
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {
-
-// V of one tile for all channels: v[point * stride + channel]
-void transform_tile(const float* tile, int64_t pitch, int64_t channels, float* v, int64_t stride) {
-  for (int64_t c = 0; c < channels; c += lanes()) {
-    const int64_t left = channels - c;
-    Vec half[4][4];  // B^T tile
-    for (int x = 0; x < 4; ++x) {
-      const float* at = tile + x * channels + c;
-      const Vec d0 = load_part(at, left), d1 = load_part(at + pitch, left);
-      const Vec d2 = load_part(at + 2 * pitch, left), d3 = load_part(at + 3 * pitch, left);
-      half[0][x] = hn::Sub(d0, d2);
-      half[1][x] = hn::Add(d1, d2);
-      half[2][x] = hn::Sub(d2, d1);
-      half[3][x] = hn::Sub(d1, d3);
-    }
-    for (int r = 0; r < 4; ++r) {
-      float* to = v + r * 4 * stride + c;
-      store_part(hn::Sub(half[r][0], half[r][2]), to, left);
-      store_part(hn::Add(half[r][1], half[r][2]), to + stride, left);
-      store_part(hn::Sub(half[r][2], half[r][1]), to + 2 * stride, left);
-      store_part(hn::Sub(half[r][1], half[r][3]), to + 3 * stride, left);
-    }
-  }
-}
 
 // U = G filter G^T for a vector of channels or filters: taps[ky][kx] in, 16 points out.
 HWY_INLINE void transform_filter(const Vec (&taps)[3][3], Vec (&u)[16]) {
@@ -157,34 +133,51 @@ HWY_INLINE void tile_outputs(const float* m, Vec (&y)[4]) {
   }
 }
 
+// Where a tile reads and writes.
+struct TilePlace {
+  const float* x;
+  int64_t y;  // of its first output, in floats
+  bool right, below;  // whether the outputs there lie inside the result
+};
+
+TilePlace place_of(const WinogradJob& job, int64_t tile) {
+  const int64_t per_sample = job.tiles_y * job.tiles_x;
+  const int64_t n = tile / per_sample, p = tile % per_sample;
+  const int64_t oy = p / job.tiles_x * 2, ox = p % job.tiles_x * 2;
+  return {.x = job.x.data + n * job.x.sample_pitch + oy * job.x.row_pitch + ox * job.channels,
+          .y = job.max_pool ? tile * job.outputs
+                            : ((n * job.height + oy) * job.width + ox) * job.outputs,
+          .right = ox + 1 < job.width,
+          .below = oy + 1 < job.height};
+}
+
 // Adds bias, then pools or stores what lies inside the result.
-HWY_INLINE void finish_tile(const WinogradJob& job, int64_t tile, int64_t f, const float* m) {
+HWY_INLINE void finish_tile(const WinogradJob& job, const TilePlace& place, int64_t f,
+                            const float* m) {
   Vec y[4];
   tile_outputs(m, y);
   const int64_t left = job.outputs - f;
   if (job.bias)
     for (Vec& value : y) value = hn::Add(value, hn::LoadU(Floats(), job.bias + f));
   if (job.max_pool) {
-    const int64_t to = tile * job.outputs + f;
+    const int64_t to = place.y + f;
     pool_four(y[0], y[1], y[2], y[3], job.relu, job.y + to, job.winners + to, left);
     return;
   }
-  const int64_t per_sample = job.tiles_y * job.tiles_x;
-  const int64_t n = tile / per_sample, p = tile % per_sample;
-  const int64_t oy = p / job.tiles_x * 2, ox = p % job.tiles_x * 2;
-  for (int64_t k = 0; k < 4; ++k) {
-    if (oy + k / 2 >= job.height || ox + k % 2 >= job.width) continue;
-    const Vec value = job.relu ? hn::Max(y[k], hn::Zero(Floats())) : y[k];
-    store_part(value,
-               job.y + ((n * job.height + oy + k / 2) * job.width + ox + k % 2) * job.outputs + f,
-               left);
-  }
+  if (job.relu)
+    for (Vec& value : y) value = hn::Max(value, hn::Zero(Floats()));
+  float* to = job.y + place.y + f;
+  const int64_t row = job.width * job.outputs;
+  store_part(y[0], to, left);
+  if (place.right) store_part(y[1], to + job.outputs, left);
+  if (place.below) store_part(y[2], to + row, left);
+  if (place.right && place.below) store_part(y[3], to + row + job.outputs, left);
 }
 
 // Tiles [begin, end), counted through all samples. `memory`: V of most_winograd_rows tiles, then m.
 void winograd_tiles(const WinogradJob& job, int64_t begin, int64_t end, float* memory) {
   const int64_t channels = job.channels, width = tile_columns();
-  const int64_t per_sample = job.tiles_y * job.tiles_x;
+  TilePlace places[most_winograd_rows];
   // As many tiles as keep V in half of the second-level cache.
   const int64_t group = std::clamp<int64_t>(48 * 1024 / (tile_points * channels) / 6 * 6, 6,
                                             most_winograd_rows);
@@ -192,10 +185,9 @@ void winograd_tiles(const WinogradJob& job, int64_t begin, int64_t end, float* m
   for (int64_t first = begin; first < end; first += group) {
     const int64_t count = std::min(group, end - first);
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t n = (first + i) / per_sample, p = (first + i) % per_sample;
-      const float* tile = job.x.data + n * job.x.sample_pitch +
-                          p / job.tiles_x * 2 * job.x.row_pitch + p % job.tiles_x * 2 * channels;
-      transform_tile(tile, job.x.row_pitch, channels, memory + i * channels, group * channels);
+      places[i] = place_of(job, first + i);
+      transform_tile(places[i].x, job.x.row_pitch, channels, memory + i * channels,
+                     group * channels);
     }
     for (int64_t f = 0; f < job.outputs; f += width) {
       const float* u = job.u + f * tile_points * channels;
@@ -207,7 +199,7 @@ void winograd_tiles(const WinogradJob& job, int64_t begin, int64_t end, float* m
                                          .m = m + t * tile_rows * width});
         for (int64_t c = 0; c < width && f + c < job.outputs; c += lanes())
           for (int64_t r = 0; r < std::min(tile_rows, count - i); ++r)
-            finish_tile(job, first + i + r, f + c, m + r * width + c);
+            finish_tile(job, places[i + r], f + c, m + r * width + c);
       }
     }
   }
@@ -230,6 +222,7 @@ namespace {
 
 // What forward and the input gradient share: memory, and running over tiles.
 struct WinogradPlan {
+  static constexpr int64_t tile_points = 16;
   int64_t channels, outputs, tiles_y, tiles_x;
   int64_t width = HWY_DYNAMIC_DISPATCH(winograd_panel)();
 

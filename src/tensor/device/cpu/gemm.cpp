@@ -14,6 +14,7 @@ namespace lockstep {
 constexpr int64_t depth_block = 256;
 constexpr int64_t row_block = 192;
 constexpr int64_t widest_panel = 32;  // two AVX-512 vectors
+constexpr int64_t packed_a_floats = depth_block * row_block + 16;
 }  // namespace lockstep
 #endif
 
@@ -49,10 +50,18 @@ struct TileJob {
 // Strips of 6 rows of a^T become contiguous: to[strip][i][6].
 void pack_strips(const float* a, int64_t rows, int64_t step, int64_t depth, float* to) {
   for (int64_t first = 0; first < rows; first += tile_rows) {
-    const int64_t count = std::min(tile_rows, rows - first);
-    for (int64_t i = 0; i < depth; ++i)
-      for (int64_t r = 0; r < tile_rows; ++r)
-        to[i * tile_rows + r] = r < count ? a[i * step + first + r] : 0.0f;
+    const int64_t count = rows - first;
+    if (count >= 8) {  // eight at a time: what is too much is overwritten by the next
+      const hn::CappedTag<float, 8> d8;
+      const int64_t half = static_cast<int64_t>(hn::Lanes(d8));
+      for (int64_t i = 0; i < depth; ++i)
+        for (int64_t r = 0; r < 8; r += half)
+          hn::StoreU(hn::LoadU(d8, a + i * step + first + r), d8, to + i * tile_rows + r);
+    } else {
+      for (int64_t i = 0; i < depth; ++i)
+        for (int64_t r = 0; r < tile_rows; ++r)
+          to[i * tile_rows + r] = r < count ? a[i * step + first + r] : 0.0f;
+    }
     to += depth * tile_rows;
   }
 }
@@ -67,7 +76,7 @@ void pack_rows(const float* b, int64_t stride, int64_t columns, int64_t depth, f
 void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
   const int64_t width = tile_columns();
   float* packed_a = scratch;
-  float* packed_b = scratch + depth_block * row_block;
+  float* packed_b = scratch + packed_a_floats;
   float* padded_bias = packed_b + depth_block * widest_panel;
   const bool strips = g.a.column_stride != 1;
   for (int64_t k0 = 0; k0 < g.k; k0 += depth_block) {
@@ -125,7 +134,7 @@ HWY_EXPORT(gemm_block);
 HWY_EXPORT(panel_width);
 
 namespace {
-constexpr int64_t scratch_floats = depth_block * (row_block + widest_panel) + widest_panel;
+constexpr int64_t scratch_floats = packed_a_floats + (depth_block + 1) * widest_panel;
 }
 
 size_t gemm_scratch_bytes(int threads) {

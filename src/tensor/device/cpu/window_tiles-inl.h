@@ -19,8 +19,14 @@ struct Windows {
   int64_t per_sample, sample_pitch;
   int64_t segments, length, pitch;
 
-  HWY_INLINE const float* at(int64_t index) const {
-    return data + index / per_sample * sample_pitch + starts[index % per_sample];
+  // The starts of windows first .. first + Rows - 1, counted through all samples.
+  template <int Rows>
+  HWY_INLINE void find(int64_t first, const float* (&rows)[Rows]) const {
+    int64_t n = first / per_sample, p = first % per_sample;
+    for (int r = 0; r < Rows; ++r) {
+      rows[r] = data + n * sample_pitch + starts[p];
+      if (++p == per_sample) p = 0, ++n;
+    }
   }
 };
 
@@ -38,7 +44,7 @@ struct WindowTile {
   template <int Rows>
   HWY_INLINE void run() const {
     const float* rows[Rows];
-    for (int r = 0; r < Rows; ++r) rows[r] = windows.at(first + r);
+    windows.find(first, rows);
     Tile<Rows> tile;
     tile.clear();
     const float* b = panel;
