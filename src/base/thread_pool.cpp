@@ -18,12 +18,15 @@ void relax() {
 }
 
 // Waits until the value differs from `seen`: spins first, since the next loop usually starts within
-// microseconds, then sleeps in the kernel.
+// microseconds; then lets others run, who may be the one waited for when cores are short; then sleeps.
 template <typename T>
 void wait_for_change(const std::atomic<T>& value, T seen) {
-  for (int spin = 0; spin < 20000; ++spin) {
+  for (int spin = 0; spin < 3000; ++spin) {
     if (value.load(std::memory_order_acquire) != seen) return;
-    relax();
+    if (spin < 2000)
+      relax();
+    else
+      std::this_thread::yield();
   }
   value.wait(seen, std::memory_order_acquire);
 }

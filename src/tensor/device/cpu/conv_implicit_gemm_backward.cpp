@@ -378,8 +378,10 @@ double weight_gradient_cost(const ConvSpec& s) {
 }
 
 double input_gradient_cost(const ConvSpec& s) {
-  const double length = static_cast<double>(s.in.channels());
-  return s.flops() / 85 * 16 * std::ceil(length / 16) / length;
+  const int64_t pixels = s.in.height() * s.in.width() / (s.window.stride_y * s.window.stride_x);
+  const double width = 16 * std::ceil(static_cast<double>(s.in.channels()) / 16);
+  const double taps = static_cast<double>(s.window.height * s.window.width * s.out.channels());
+  return 2 * static_cast<double>(pixels) * taps * width / 90;
 }
 
 }  // namespace

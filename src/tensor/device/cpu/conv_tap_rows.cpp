@@ -124,8 +124,8 @@ class TapRowsGradient final : public ConvWeightGradient {
 };
 
 double cost(const ConvSpec& s) {
-  if (s.max_pool || s.taps() > 64) return -1;
-  return s.flops() / 75;
+  if (s.max_pool || s.taps() > 128) return -1;
+  return s.flops() / 55;
 }
 
 }  // namespace

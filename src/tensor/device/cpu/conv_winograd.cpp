@@ -368,7 +368,7 @@ bool is_3x3(const ConvSpec& s) {
 
 // Products in the transformed domain, and transforms that every channel pays for.
 double tiles_cost(double tiles, double channels, double outputs, double batch) {
-  return tiles * (32 * channels * outputs / 90 + 4.5 * channels + 4 * outputs) +
+  return tiles * (32 * channels * outputs / 90 + 3.5 * channels + 2.5 * outputs) +
          8 * channels * outputs / batch;
 }
 
