@@ -13,7 +13,8 @@
 namespace lockstep {
 namespace {
 
-constexpr const char* examples = R"(Trains neural networks in parallel and predicts how that training scales.
+constexpr const char* examples =
+    R"(Trains neural networks in parallel and predicts how that training scales.
 
 Examples:
   lockstep train cnn-690k                          train a preset

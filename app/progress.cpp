@@ -74,8 +74,8 @@ void Progress::epoch_done(const EpochReport& r) {
   epoch_began_ = now;
   std::string validation;
   if (r.validation)
-    validation = fmt::format("  validation {:.4f} {}", r.validation->loss,
-                             percent(r.validation->accuracy));
+    validation =
+        fmt::format("  validation {:.4f} {}", r.validation->loss, percent(r.validation->accuracy));
   fmt::print(stderr, "{}epoch {}/{} {}  {}  loss {:.4f}  accuracy {:>6}{}  {} samples/s\n",
              terminal_ ? "\r\033[K" : "", r.epoch, start_.epochs, terminal_ ? bar(1) : "",
              short_time(r.seconds), r.loss, percent(r.accuracy), validation,
@@ -84,7 +84,9 @@ void Progress::epoch_done(const EpochReport& r) {
 
 std::string summary_table(const Summary& s, const std::string& folder) {
   std::vector<std::vector<std::string>> rows = {{s.name, ending_name(s.ending)}};
-  const auto add = [&](const char* what, const std::string& value) { rows.push_back({what, value}); };
+  const auto add = [&](const char* what, const std::string& value) {
+    rows.push_back({what, value});
+  };
   add("data", s.data);
   add("parameters", with_commas(s.parameters));
   add("epochs", std::to_string(s.epochs));
@@ -94,7 +96,8 @@ std::string summary_table(const Summary& s, const std::string& folder) {
         fmt::format("{:.4f} / {}", s.validation->loss, percent(s.validation->accuracy)));
   if (s.best_epoch > 0) add("weights kept from epoch", std::to_string(s.best_epoch));
   if (s.test)
-    add("test loss / accuracy", fmt::format("{:.4f} / {}", s.test->loss, percent(s.test->accuracy)));
+    add("test loss / accuracy",
+        fmt::format("{:.4f} / {}", s.test->loss, percent(s.test->accuracy)));
   add("read", short_time(s.read_seconds));
   add("gradients of a batch", fmt::format("{:.3g} ms (median)", s.gradient_seconds * 1e3));
   add("throughput", with_commas(std::llround(s.samples_per_second)) + " samples/s");

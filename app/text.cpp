@@ -37,7 +37,8 @@ Shape parse_shape(const std::string& text) {
   int64_t h = 0, w = 0, c = 0;
   char rest = 0;
   const auto fits = [](int64_t extent) { return extent > 0 && extent <= most; };
-  if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &h, &w, &c, &rest) == 3 && fits(h) && fits(w) && fits(c))
+  if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &h, &w, &c, &rest) == 3 && fits(h) && fits(w) &&
+      fits(c))
     return {h, w, c};
   if (std::sscanf(text.c_str(), "%ld%c", &h, &rest) == 1 && fits(h)) return {h};
   throw UserError("--input {}: something like 28x28x1 or 784 was expected", text);
@@ -58,7 +59,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
       const std::string& sample = rows[rows.size() > 1 ? 1 : 0][c];
       const bool number = !sample.empty() && (std::isdigit(static_cast<unsigned char>(sample[0])));
       line += c == 0 ? "" : "  ";
-      line += number ? fmt::format("{:>{}}", cell, widths[c]) : fmt::format("{:<{}}", cell, widths[c]);
+      line +=
+          number ? fmt::format("{:>{}}", cell, widths[c]) : fmt::format("{:<{}}", cell, widths[c]);
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     if (r == 0) {

@@ -74,10 +74,11 @@ Held real_batches(const RunConfig& config) {
   const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
   const int64_t size = data.train->size();
   const int64_t batch = config.train.batch == 0 ? size : std::min(config.train.batch, size);
-  Held held{.provenance = data.provenance,
-            .shape = data.train->sample_shape(),
-            .classes = static_cast<int64_t>(data.train->classes().size()),
-            .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / batch, 1, 8)))};
+  Held held{
+      .provenance = data.provenance,
+      .shape = data.train->sample_shape(),
+      .classes = static_cast<int64_t>(data.train->classes().size()),
+      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / batch, 1, 8)))};
   BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
   loader.start_epoch(1);
   for (Batch& one : held.batches) one = *loader.next();
@@ -165,29 +166,31 @@ void bench(const Options& options) {
                       {"backward_ms", backward},
                       {"kernel", s.kernel->name()}});
   }
-  rows.push_back({"update", fmt::format("{:.3f}", watch.median("update") * 1e3), "", config.optimizer.name});
+  rows.push_back(
+      {"update", fmt::format("{:.3f}", watch.median("update") * 1e3), "", config.optimizer.name});
   if (options.json) {
-    const nlohmann::ordered_json json{{"name", config.name},
-                                      {"data", held.provenance},
-                                      {"device", device->description()},
-                                      {"batch", batch},
-                                      {"threads", config.device.threads},
-                                      {"steps", steps.size()},
-                                      {"samples_per_second", rate},
-                                      {"best_samples_per_second", static_cast<double>(batch) / best},
-                                      {"step_ms", median * 1e3},
-                                      {"best_step_ms", best * 1e3},
-                                      {"update_ms", watch.median("update") * 1e3},
-                                      {"layers", layers},
-                                      {"dense_equivalent_flops_per_sample", flops},
-                                      {"sgemm_peak_flops", peak},
-                                      {"share_of_sgemm_peak", share},
-                                      {"peak_memory_bytes", peak_memory_bytes()}};
+    const nlohmann::ordered_json json{
+        {"name", config.name},
+        {"data", held.provenance},
+        {"device", device->description()},
+        {"batch", batch},
+        {"threads", config.device.threads},
+        {"steps", steps.size()},
+        {"samples_per_second", rate},
+        {"best_samples_per_second", static_cast<double>(batch) / best},
+        {"step_ms", median * 1e3},
+        {"best_step_ms", best * 1e3},
+        {"update_ms", watch.median("update") * 1e3},
+        {"layers", layers},
+        {"dense_equivalent_flops_per_sample", flops},
+        {"sgemm_peak_flops", peak},
+        {"share_of_sgemm_peak", share},
+        {"peak_memory_bytes", peak_memory_bytes()}};
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(), held.provenance,
-             table(rows));
+  fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(),
+             held.provenance, table(rows));
   fmt::print("{} samples/s (median of {} steps, {:.2f} ms each; best {})\n",
              with_commas(static_cast<int64_t>(rate)), steps.size(), median * 1e3,
              with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
@@ -208,10 +211,12 @@ Examples:
   verb->add_option("config", options->config, "a preset or a TOML file")->required();
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
-  verb->add_option("--input", options->input, "train on noise of this shape instead of the data, e.g. 32x32x3");
+  verb->add_option("--input", options->input,
+                   "train on noise of this shape instead of the data, e.g. 32x32x3");
   verb->add_option("--batch", options->batch, "samples a step")->check(CLI::Range(1, 1 << 24));
   verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
-  verb->add_option("--seconds", options->seconds, "how long to measure")->check(CLI::Range(0.1, 3600.0));
+  verb->add_option("--seconds", options->seconds, "how long to measure")
+      ->check(CLI::Range(0.1, 3600.0));
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { bench(*options); });
 }

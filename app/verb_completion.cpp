@@ -55,15 +55,17 @@ complete -F _lockstep lockstep
 }
 
 void zsh(const Words& words) {
-  fmt::print("#compdef lockstep\n# zsh completion: source <(lockstep completion zsh)\n"
-             "autoload -U +X bashcompinit && bashcompinit\n");
+  fmt::print(
+      "#compdef lockstep\n# zsh completion: source <(lockstep completion zsh)\n"
+      "autoload -U +X bashcompinit && bashcompinit\n");
   bash(words);
 }
 
 void fish(const Words& words) {
-  fmt::print("# fish completion: lockstep completion fish | source\n"
-             "complete -c lockstep -n __fish_use_subcommand -f -a '{}'\n",
-             fmt::join(words.verbs, " "));
+  fmt::print(
+      "# fish completion: lockstep completion fish | source\n"
+      "complete -c lockstep -n __fish_use_subcommand -f -a '{}'\n",
+      fmt::join(words.verbs, " "));
   for (const auto& [verb, options] : words.options) {
     const std::string here = fmt::format("-n '__fish_seen_subcommand_from {}'", verb);
     fmt::print("complete -c lockstep {} -a '{}'\n", here, fmt::join(words.presets, " "));

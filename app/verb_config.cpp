@@ -14,20 +14,26 @@ void print_reference() {
   fmt::print(
       "# Configuration\n\n"
       "Made by `lockstep config --reference` from the schema in src/train/settings.cpp.\n\n"
-      "A configuration is a TOML file; `--set key=value` changes any key for one run, and the fully\n"
-      "resolved configuration is saved as config.toml in the run's folder. Unknown keys and values are\n"
+      "A configuration is a TOML file; `--set key=value` changes any key for one run, and the "
+      "fully\n"
+      "resolved configuration is saved as config.toml in the run's folder. Unknown keys and values "
+      "are\n"
       "errors.\n\n| key | default | meaning |\n|---|---|---|\n");
   for (const Setting& setting : settings()) {
     std::string meaning = setting.description;
     if (!setting.choices.empty()) meaning += fmt::format(" ({})", fmt::join(setting.choices, ", "));
     fmt::print("| `{}` | {} | {} |\n", setting.key, default_text(setting), meaning);
   }
-  fmt::print("\n## Layers\n\n`model.layers` is a list of lines, one a layer. Shapes are inferred from the data.\n"
-             "ACTIVATION is one of relu, sigmoid, tanh, gelu, softmax; KERNEL, WINDOW, S and P are a number\n"
-             "or HEIGHTxWIDTH.\n\n| line | what it does |\n|---|---|\n");
+  fmt::print(
+      "\n## Layers\n\n`model.layers` is a list of lines, one a layer. Shapes are inferred from the "
+      "data.\n"
+      "ACTIVATION is one of relu, sigmoid, tanh, gelu, softmax; KERNEL, WINDOW, S and P are a "
+      "number\n"
+      "or HEIGHTxWIDTH.\n\n| line | what it does |\n|---|---|\n");
   for (const LayerForm& form : layer_forms()) {
     std::string usage = form.usage;
-    for (size_t at = 0; (at = usage.find('|', at)) != std::string::npos; at += 2) usage.insert(at, "\\");
+    for (size_t at = 0; (at = usage.find('|', at)) != std::string::npos; at += 2)
+      usage.insert(at, "\\");
     fmt::print("| `{}` | {} |\n", usage, form.description);
   }
 }
@@ -41,7 +47,8 @@ void add_config_verb(CLI::App& app) {
     bool reference = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("config", R"(Show a configuration with every key, ready to edit.
+  CLI::App* verb =
+      app.add_subcommand("config", R"(Show a configuration with every key, ready to edit.
 
 Examples:
   lockstep config cnn-690k > my.toml
@@ -55,8 +62,9 @@ Examples:
     if (options->reference)
       print_reference();
     else
-      fmt::print("{}", to_toml(options->config.empty() ? RunConfig{}
-                                                       : find_config(options->config, options->changes)));
+      fmt::print("{}",
+                 to_toml(options->config.empty() ? RunConfig{}
+                                                 : find_config(options->config, options->changes)));
   });
 }
 

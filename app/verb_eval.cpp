@@ -25,12 +25,9 @@ void eval(const Options& options) {
   const Evaluation e = evaluate(*data.part, program, *run.parameters, WallClock());
   const double rate = static_cast<double>(e.samples) / e.seconds;
   if (options.json) {
-    const nlohmann::ordered_json json{{"data", data.splits.provenance},
-                                      {"split", options.split},
-                                      {"samples", e.samples},
-                                      {"loss", e.loss},
-                                      {"accuracy", e.accuracy},
-                                      {"seconds", e.seconds},
+    const nlohmann::ordered_json json{{"data", data.splits.provenance}, {"split", options.split},
+                                      {"samples", e.samples},           {"loss", e.loss},
+                                      {"accuracy", e.accuracy},         {"seconds", e.seconds},
                                       {"samples_per_second", rate}};
     fmt::print("{}\n", json.dump(2));
     return;

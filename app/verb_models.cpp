@@ -27,8 +27,10 @@ Shape input_shape(const RunConfig& config, const std::string& given) {
   if (config.data.name == "cifar-10") return {32, 32, 3};
   const auto& known = config.data.name;
   if (known == "mnist" || known == "fashion-mnist" || known == "mnist-sample") return {28, 28, 1};
-  throw UserError("the shape of {}'s samples is not known before they are read; give --input, e.g. --input 28x28x1",
-                  config.data.name);
+  throw UserError(
+      "the shape of {}'s samples is not known before they are read; give --input, e.g. --input "
+      "28x28x1",
+      config.data.name);
 }
 
 struct LayerRow {
@@ -39,12 +41,13 @@ struct LayerRow {
 
 std::vector<LayerRow> layer_rows(const Network& network) {
   std::vector<LayerRow> rows;
-  visit(network.layers(), network.input(),
-        [&](const Layer& layer, const std::string& name, const Signal& in) {
-          int64_t count = 0;
-          for (const ParameterSpec& p : layer.parameters(in)) count += p.stored.elements();
-          rows.push_back({name, layer.text(), layer.output(in).shape.text(), count, layer.flops(in)});
-        });
+  visit(
+      network.layers(), network.input(),
+      [&](const Layer& layer, const std::string& name, const Signal& in) {
+        int64_t count = 0;
+        for (const ParameterSpec& p : layer.parameters(in)) count += p.stored.elements();
+        rows.push_back({name, layer.text(), layer.output(in).shape.text(), count, layer.flops(in)});
+      });
   return rows;
 }
 
@@ -52,12 +55,15 @@ std::string summary(const RunConfig& config, const Network& network) {
   std::vector<std::vector<std::string>> rows = {{"layer", "", "output", "parameters", "flops"}};
   rows.push_back({"input", "", network.input().text(), "0", "0"});
   for (const LayerRow& row : layer_rows(network))
-    rows.push_back({row.name, row.text, row.output, with_commas(row.parameters), short_count(row.flops)});
-  rows.push_back({"total", "", "", with_commas(network.parameter_count()), short_count(network.flops())});
-  return fmt::format("{}: {}\n\n{}\nflops: forward, one sample. Training: {}, batch {}, {} epochs, {} {}\n",
-                     config.name, config.description, table(rows), config.data.name,
-                     config.train.batch == 0 ? "full" : std::to_string(config.train.batch),
-                     config.train.epochs, config.optimizer.name, config.optimizer.lr);
+    rows.push_back(
+        {row.name, row.text, row.output, with_commas(row.parameters), short_count(row.flops)});
+  rows.push_back(
+      {"total", "", "", with_commas(network.parameter_count()), short_count(network.flops())});
+  return fmt::format(
+      "{}: {}\n\n{}\nflops: forward, one sample. Training: {}, batch {}, {} epochs, {} {}\n",
+      config.name, config.description, table(rows), config.data.name,
+      config.train.batch == 0 ? "full" : std::to_string(config.train.batch), config.train.epochs,
+      config.optimizer.name, config.optimizer.lr);
 }
 
 nlohmann::ordered_json to_json(const RunConfig& config, const Network& network) {
@@ -80,7 +86,8 @@ void models(const Options& options) {
   if (!options.config.empty()) {
     const RunConfig config = find_config(options.config, options.changes);
     const Network network(config.model.layers, input_shape(config, options.input));
-    fmt::print("{}", options.json ? to_json(config, network).dump(2) + "\n" : summary(config, network));
+    fmt::print("{}",
+               options.json ? to_json(config, network).dump(2) + "\n" : summary(config, network));
     return;
   }
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
@@ -88,8 +95,8 @@ void models(const Options& options) {
   for (const Preset& preset : presets()) {
     const RunConfig config = find_config(preset.name, {});
     const Network network(config.model.layers, input_shape(config, ""));
-    rows.push_back({preset.name, with_commas(network.parameter_count()), short_count(network.flops()),
-                    config.description});
+    rows.push_back({preset.name, with_commas(network.parameter_count()),
+                    short_count(network.flops()), config.description});
     all.push_back(to_json(config, network));
     if (!options.json) fmt::print("{}\n", summary(config, network));
   }

@@ -45,14 +45,15 @@ void predict_images(const Options& options, const SavedRun& run, Program& progra
     std::vector<float> x(image.pixels.size());
     run.normalizer.apply(std::span<const uint8_t>(image.pixels), x);
     const int64_t id = 0;
-    const auto p = softmax(
-        program.forward(*run.parameters, x.data(), 1, false, {.seed = 0, .epoch = 0, .ids = {&id, 1}}));
+    const auto p = softmax(program.forward(*run.parameters, x.data(), 1, false,
+                                           {.seed = 0, .epoch = 0, .ids = {&id, 1}}));
     std::vector<size_t> order(p.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
     rows.push_back({path, run.classes[order[0]], percent(p[order[0]]),
-                    order.size() > 1 ? fmt::format("{} ({})", run.classes[order[1]], percent(p[order[1]]))
-                                     : ""});
+                    order.size() > 1
+                        ? fmt::format("{} ({})", run.classes[order[1]], percent(p[order[1]]))
+                        : ""});
     results.push_back({{"image", path}, {"class", run.classes[order[0]]}, {"shares", p}});
   }
   if (options.json)
@@ -70,7 +71,8 @@ void predict_data(const Options& options, const SavedRun& run, Program& program)
               [&](const Batch& batch, std::span<const float> y) {
                 logits.insert(logits.end(), y.begin(), y.end());
                 for (int64_t n = 0; n < batch.rows; ++n) {
-                  const auto row = y.subspan(static_cast<size_t>(n * outputs), static_cast<size_t>(outputs));
+                  const auto row =
+                      y.subspan(static_cast<size_t>(n * outputs), static_cast<size_t>(outputs));
                   const auto best = std::max_element(row.begin(), row.end()) - row.begin();
                   correct += best == batch.labels[static_cast<size_t>(n)];
                 }
@@ -121,7 +123,8 @@ Examples:
   verb->add_option("--split", options->split, "which part of it")
       ->check(CLI::IsMember({"train", "validation", "test"}));
   verb->add_option("--logits", options->logits, "write the outputs as a NumPy array");
-  verb->add_flag("--invert", options->invert, "the pictures are dark on light, the training data light on dark");
+  verb->add_flag("--invert", options->invert,
+                 "the pictures are dark on light, the training data light on dark");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { predict(*options); });
 }

@@ -24,7 +24,8 @@ struct Options {
 void train(const Options& options) {
   RunConfig config = find_config(options.config, options.changes);
   if (options.threads > 0) config.device.threads = options.threads;
-  const fs::path path = options.out.empty() ? fs::path("runs") / config.name : fs::path(options.out);
+  const fs::path path =
+      options.out.empty() ? fs::path("runs") / config.name : fs::path(options.out);
 
   const WallClock clock;
   const double start = clock.seconds();
@@ -72,7 +73,8 @@ Examples:
   lockstep train simple-cnn --set train.epochs=3 --set data.name=fashion-mnist --out runs/try1
   lockstep train my.toml --threads 2 --json
 )");
-  verb->add_option("config", options->config, "a preset (lockstep models), a TOML file, or a run folder")
+  verb->add_option("config", options->config,
+                   "a preset (lockstep models), a TOML file, or a run folder")
       ->required();
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");

@@ -1,5 +1,6 @@
-// Times every convolution algorithm that applies to a list of shapes, job by job, beside the cost the
-// device estimates for it: where the order of the two columns differs, the estimate picks wrongly.
+// Times every convolution algorithm that applies to a list of shapes, job by job, beside the cost
+// the device estimates for it: where the order of the two columns differs, the estimate picks
+// wrongly.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-// Zeroed memory that starts on a cache line (large ones on a huge page, where the system gives one).
+// Zeroed memory that starts on a cache line (large ones on a huge page, where the system gives
+// one).
 class Buffer {
  public:
   Buffer() = default;

@@ -15,7 +15,8 @@ class UserError : public std::runtime_error {
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
-// Something outside failed although what was asked was right: a full disk, a lost peer. Exit code 1.
+// Something outside failed although what was asked was right: a full disk, a lost peer. Exit
+// code 1.
 class Failure : public std::runtime_error {
  public:
   template <typename... Args>

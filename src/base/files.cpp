@@ -107,8 +107,9 @@ std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
                       stream.total_in);
     content.insert(content.end(), piece.begin(), piece.end() - stream.avail_out);
     if (content.size() > limit)
-      throw UserError("{} unpacks to more than the {} bytes expected at most; is it the right file?",
-                      path.string(), limit);
+      throw UserError(
+          "{} unpacks to more than the {} bytes expected at most; is it the right file?",
+          path.string(), limit);
   }
   return content;
 }
@@ -117,8 +118,7 @@ void write_file(const fs::path& path, std::span<const uint8_t> content) {
   fs::path aside = path;
   aside += ".new";
   try {
-    const Descriptor file(
-        ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    const Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.get() < 0) throw Failure("cannot write {}: {}", path.string(), reason());
     write_all(file.get(), content, path);
     if (::fsync(file.get()) != 0) throw Failure("cannot write {}: {}", path.string(), reason());
@@ -156,7 +156,8 @@ std::string sha256(const fs::path& path) {
   return SHA256End(&context, text.data());
 }
 
-LineFile::LineFile(const fs::path& path) : path_(path), file_(std::fopen(path.c_str(), "w"), std::fclose) {
+LineFile::LineFile(const fs::path& path)
+    : path_(path), file_(std::fopen(path.c_str(), "w"), std::fclose) {
   if (!file_) throw Failure("cannot write {}: {}", path.string(), reason());
 }
 

@@ -20,7 +20,8 @@ std::vector<uint8_t> read_bytes(const fs::path& path);
 // that a small hostile file cannot fill the memory.
 std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit);
 
-// Writes aside, syncs, renames: the path holds either what it held before or all of the new content.
+// Writes aside, syncs, renames: the path holds either what it held before or all of the new
+// content.
 void write_file(const fs::path& path, std::span<const uint8_t> content);
 void write_file(const fs::path& path, std::string_view content);
 

@@ -18,7 +18,8 @@ void relax() {
 }
 
 // Waits until the value differs from `seen`: spins first, since the next loop usually starts within
-// microseconds; then lets others run, who may be the one waited for when cores are short; then sleeps.
+// microseconds; then lets others run, who may be the one waited for when cores are short; then
+// sleeps.
 template <typename T>
 void wait_for_change(const std::atomic<T>& value, T seen) {
   for (int spin = 0; spin < 3000; ++spin) {

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// A fixed team of threads that splits loops. Starting a loop costs about a microsecond: idle members
-// spin for a moment before they sleep.
+// A fixed team of threads that splits loops. Starting a loop costs about a microsecond: idle
+// members spin for a moment before they sleep.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);

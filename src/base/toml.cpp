@@ -83,7 +83,7 @@ std::string toml_string(const std::string& text) {
     if (c == '"' || c == '\\') quoted += '\\';
     if (c == '\n')
       quoted += "\\n";
-    else if (static_cast<unsigned char>(c) < 0x20)
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     else
       quoted += c;

@@ -15,7 +15,7 @@ struct DataConfig {
   double test = 0;                 // the same, for sources that come without a test part
   bool stratified = false;         // splits keep the share of each class
   int64_t limit = 0;               // train on this many samples only; 0 means all
-  int workers = 0;                 // threads that prepare batches ahead; 0: the training thread does
+  int workers = 0;  // threads that prepare batches ahead; 0: the training thread does
 };
 
 }  // namespace lockstep

@@ -18,8 +18,8 @@ struct DataSplits {
 };
 
 // Loads a source and cuts it by the seed. With data.test, a test part the source comes with is
-// pooled with its training part first. Sources that have to be fetched say so to `say`. A normalizer
-// that is given (a trained model's) is applied instead of one made from these samples.
+// pooled with its training part first. Sources that have to be fetched say so to `say`. A
+// normalizer that is given (a trained model's) is applied instead of one made from these samples.
 DataSplits load_data(const DataConfig& config, uint64_t seed, const Say& say = say_to_stderr,
                      const Normalizer* given = nullptr);
 

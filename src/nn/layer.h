@@ -22,7 +22,8 @@ struct ParameterSpec {
   int64_t fan_in = 1, fan_out = 1;
 };
 
-// What flows between layers: the shape of a sample and, where it was flattened, of the image it was.
+// What flows between layers: the shape of a sample and, where it was flattened, of the image it
+// was.
 struct Signal {
   Shape shape;
   Shape image;
@@ -34,8 +35,8 @@ struct Signal {
 // Where a layer stands in a prepared network.
 struct Placement {
   int64_t batch = 0;
-  Shape in;       // as stored: what the producer leaves out is not there
-  Shape out;      // what the layer itself computes, before what follows is fused with it
+  Shape in;   // as stored: what the producer leaves out is not there
+  Shape out;  // what the layer itself computes, before what follows is fused with it
   bool relu = false, max_pool = false;  // fused with this layer
   bool needs_dx = true;
   uint64_t index = 0;  // counts layers through the whole network
@@ -46,8 +47,8 @@ struct Placement {
 class Layer {
  public:
   virtual ~Layer() = default;
-  virtual std::string kind() const = 0;  // "conv"
-  virtual std::string text() const = 0;  // as in a configuration: "conv 32 3x3"
+  virtual std::string kind() const = 0;               // "conv"
+  virtual std::string text() const = 0;               // as in a configuration: "conv 32 3x3"
   virtual Signal output(const Signal& in) const = 0;  // throws a UserError where it cannot fit
   virtual std::vector<ParameterSpec> parameters(const Signal&) const { return {}; }
   virtual std::vector<ParameterSpec> state(const Signal&) const { return {}; }

@@ -37,10 +37,11 @@ std::map<std::string, Slot> slots(const Parameters& parameters) {
 
 void save_model(const fs::path& path, const Parameters& parameters) {
   std::vector<NamedTensor> tensors;
-  const auto add = [&](const std::vector<Parameters::Entry>& entries, std::span<const float> arena) {
+  const auto add = [&](const std::vector<Parameters::Entry>& entries,
+                       std::span<const float> arena) {
     for (const auto& entry : entries)
-      tensors.push_back({entry.spec.name, extents(entry.spec.canonical),
-                         Parameters::to_canonical(entry, arena)});
+      tensors.push_back(
+          {entry.spec.name, extents(entry.spec.canonical), Parameters::to_canonical(entry, arena)});
   };
   add(parameters.entries(), parameters.weights());
   add(parameters.state_entries(), parameters.state());
@@ -53,13 +54,16 @@ void load_model(const fs::path& path, Parameters& parameters) {
   for (const NamedTensor& tensor : file.tensors) {
     const auto found = missing.find(tensor.name);
     if (found == missing.end())
-      throw UserError("{} holds a tensor '{}' that this network has no place for; is it the model of another network?",
-                      path.string(), tensor.name);
+      throw UserError(
+          "{} holds a tensor '{}' that this network has no place for; is it the model of another "
+          "network?",
+          path.string(), tensor.name);
     const Slot& slot = found->second;
     const std::vector<int64_t> expected = extents(slot.entry->spec.canonical);
     if (tensor.shape != expected)
-      throw UserError("{}: tensor '{}' is {}, this network needs {}; is it the model of another network?",
-                      path.string(), tensor.name, text(tensor.shape), text(expected));
+      throw UserError(
+          "{}: tensor '{}' is {}, this network needs {}; is it the model of another network?",
+          path.string(), tensor.name, text(tensor.shape), text(expected));
     Parameters::from_canonical(*slot.entry, tensor.values, slot.arena);
     missing.erase(found);
   }

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// A network as described: layers that fit on each other and on the input. It holds no numbers and no
-// device; Parameters and Program are made from it.
+// A network as described: layers that fit on each other and on the input. It holds no numbers and
+// no device; Parameters and Program are made from it.
 class Network {
  public:
   Network(std::vector<std::string> lines, const Shape& input);

@@ -84,8 +84,9 @@ void Parameters::initialise(Init init, uint64_t seed) {
 std::vector<float> Parameters::to_canonical(const Entry& entry, std::span<const float> arena) {
   const float* stored = arena.data() + entry.offset;
   std::vector<float> values(static_cast<size_t>(entry.spec.stored.elements()));
-  for_each_element(entry.spec,
-                   [&](int64_t file, int64_t at) { values[static_cast<size_t>(file)] = stored[at]; });
+  for_each_element(entry.spec, [&](int64_t file, int64_t at) {
+    values[static_cast<size_t>(file)] = stored[at];
+  });
   return values;
 }
 
@@ -93,8 +94,9 @@ void Parameters::from_canonical(const Entry& entry, std::span<const float> value
                                 std::span<float> arena) {
   ENSURE(static_cast<int64_t>(values.size()) == entry.spec.stored.elements());
   float* stored = arena.data() + entry.offset;
-  for_each_element(entry.spec,
-                   [&](int64_t file, int64_t at) { stored[at] = values[static_cast<size_t>(file)]; });
+  for_each_element(entry.spec, [&](int64_t file, int64_t at) {
+    stored[at] = values[static_cast<size_t>(file)];
+  });
 }
 
 }  // namespace lockstep

@@ -53,15 +53,18 @@ const std::vector<Entry>& entries() {
        make_norm<NormKind::batch>},
       {{"layernorm", "layernorm [ACTIVATION]", "normalises each position over its channels"},
        make_norm<NormKind::layer>},
-      {{"residual", "residual(LINE; LINE; ... [| SHORTCUT])", "adds its input to its body's output"},
+      {{"residual", "residual(LINE; LINE; ... [| SHORTCUT])",
+        "adds its input to its body's output"},
        nullptr},
       {{"relu", "relu", "max(x, 0)"}, make_activation<ActivationKind::relu>, true},
       {{"sigmoid", "sigmoid", "1 / (1 + exp(-x))"}, make_activation<ActivationKind::sigmoid>, true},
       {{"tanh", "tanh", "hyperbolic tangent"}, make_activation<ActivationKind::tanh>, true},
       {{"gelu", "gelu", "x times the normal distribution, tanh form"},
-       make_activation<ActivationKind::gelu>, true},
+       make_activation<ActivationKind::gelu>,
+       true},
       {{"softmax", "softmax", "exp(x) over its sum over channels"},
-       make_activation<ActivationKind::softmax>, true},
+       make_activation<ActivationKind::softmax>,
+       true},
   };
   return all;
 }
@@ -117,9 +120,9 @@ void parse_residual(const std::string& line, int depth, Layers& layers) {
   const auto parts = split_outside_brackets(line.substr(open + 1, close - open - 1), '|');
   if (parts.size() > 2)
     throw UserError("layer \"{}\": expected one body and at most one shortcut after '|'", line);
-  layers.push_back(std::make_unique<Residual>(
-      parse_block(parts[0], depth + 1),
-      parts.size() == 2 ? parse_block(parts[1], depth + 1) : Layers{}));
+  layers.push_back(
+      std::make_unique<Residual>(parse_block(parts[0], depth + 1),
+                                 parts.size() == 2 ? parse_block(parts[1], depth + 1) : Layers{}));
 }
 
 void parse_line(const std::string& line, int depth, Layers& layers) {

@@ -86,8 +86,7 @@ void write_safetensors(const fs::path& path, const std::vector<NamedTensor>& ten
   uint64_t at = 0;
   for (const NamedTensor& tensor : tensors) {
     const uint64_t end = at + tensor.values.size() * sizeof(float);
-    header[tensor.name] = {
-        {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
+    header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = header.dump();
@@ -108,9 +107,11 @@ TensorFile read_safetensors(const fs::path& path) {
   std::error_code error;
   const uint64_t size = fs::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
-  if (error || !file) throw UserError("cannot read {}: no such file, or not readable", path.string());
+  if (error || !file)
+    throw UserError("cannot read {}: no such file, or not readable", path.string());
   uint64_t length = 0;
-  if (size < sizeof(length)) damaged(path, fmt::format("it has {} bytes, at least 8 were expected", size));
+  if (size < sizeof(length))
+    damaged(path, fmt::format("it has {} bytes, at least 8 were expected", size));
   file.read(reinterpret_cast<char*>(&length), sizeof(length));
   if (length > size - sizeof(length) || length > longest_header)
     damaged(path, fmt::format("its header claims {} bytes, but the file has {}", length, size));

@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-// Files of named float tensors, as Hugging Face's safetensors: a length, a JSON header, the numbers.
+// Files of named float tensors, as Hugging Face's safetensors: a length, a JSON header, the
+// numbers.
 struct NamedTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -25,8 +26,8 @@ struct TensorFile {
   Metadata metadata;
 };
 
-// Checks the whole header against the file's size before it allocates anything for a tensor: lengths,
-// overlaps, holes and overflow are errors that name the tensor and the bytes.
+// Checks the whole header against the file's size before it allocates anything for a tensor:
+// lengths, overlaps, holes and overflow are errors that name the tensor and the bytes.
 TensorFile read_safetensors(const fs::path& path);
 
 }  // namespace lockstep

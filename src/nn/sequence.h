@@ -20,8 +20,8 @@ std::vector<ParameterSpec> state_of(const Layers& layers, const Signal& in,
                                     const std::string& prefix);
 double flops_of(const Layers& layers, const Signal& in);
 
-// Layers prepared to run on a device: neighbours fused where a kernel does both, outputs cut to what
-// the next layer reads, buffers planned. A kernel itself, so that layers can hold sequences.
+// Layers prepared to run on a device: neighbours fused where a kernel does both, outputs cut to
+// what the next layer reads, buffers planned. A kernel itself, so that layers can hold sequences.
 class Sequence final : public Kernel {
  public:
   Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch, bool needs_dx,
@@ -36,9 +36,9 @@ class Sequence final : public Kernel {
   int64_t state_floats() const { return state_floats_; }
 
   struct Step {
-    std::string name;          // of the layers it runs: "conv1+relu1+maxpool1"
+    std::string name;  // of the layers it runs: "conv1+relu1+maxpool1"
     std::unique_ptr<Kernel> kernel;
-    int64_t in = 0, out = 0;  // floats a sample
+    int64_t in = 0, out = 0;                           // floats a sample
     int64_t weights = 0, weight_count = 0, state = 0;  // offsets into the arenas, in floats
     size_t output = 0, stash = 0;  // offsets into the sequence's stash, in bytes
     double flops = 0;              // forward, a sample, of the layer as described

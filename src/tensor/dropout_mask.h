@@ -16,7 +16,9 @@ class DropoutMask {
         threshold_(static_cast<uint32_t>(spec.rate * 65536.0f)),
         scale_(1.0f / (1.0f - spec.rate)) {}
 
-  bool keeps(int64_t unit) const { return keeps(rng_.block(static_cast<uint64_t>(unit) / 8), unit % 8); }
+  bool keeps(int64_t unit) const {
+    return keeps(rng_.block(static_cast<uint64_t>(unit) / 8), unit % 8);
+  }
   float scale() const { return scale_; }
 
   // The factors of all units: 0, or 1 / (1 - rate).

@@ -14,8 +14,8 @@ struct SampleKeys {
   std::span<const int64_t> ids;  // one a row
 };
 
-// Hears of each layer as it finishes within a pass: profilers time it, strategies start to reduce its
-// gradients while the rest of the backward pass runs.
+// Hears of each layer as it finishes within a pass: profilers time it, strategies start to reduce
+// its gradients while the rest of the backward pass runs.
 class PassListener {
  public:
   virtual ~PassListener() = default;
@@ -31,9 +31,9 @@ struct Pass {
   float* dy = nullptr;  // backward; the kernel may overwrite it
   float* dx = nullptr;  // backward; null when nobody needs it
   const float* weights = nullptr;
-  float* gradients = nullptr;    // overwritten, or added to when `accumulate`
-  float* state = nullptr;        // what a layer keeps that no optimiser touches (running statistics)
-  std::byte* stash = nullptr;    // written by forward, read by the backward of the same batch
+  float* gradients = nullptr;  // overwritten, or added to when `accumulate`
+  float* state = nullptr;      // what a layer keeps that no optimiser touches (running statistics)
+  std::byte* stash = nullptr;  // written by forward, read by the backward of the same batch
   std::byte* scratch = nullptr;  // anything, within one call
   bool training = true;
   bool accumulate = false;

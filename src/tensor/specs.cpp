@@ -21,11 +21,14 @@ double ConvSpec::flops() const { return 2.0 * static_cast<double>(out.elements()
 
 int UpdateSpec::state_arrays() const {
   switch (kind) {
-    case UpdateKind::sgd: return 0;
+    case UpdateKind::sgd:
+      return 0;
     case UpdateKind::momentum:
-    case UpdateKind::nesterov: return 1;
+    case UpdateKind::nesterov:
+      return 1;
     case UpdateKind::adam:
-    case UpdateKind::adamw: return 2;
+    case UpdateKind::adamw:
+      return 2;
   }
   return 0;
 }

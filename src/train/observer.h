@@ -17,7 +17,7 @@ struct Evaluation {
 
 struct RunStart {
   std::string name;
-  std::string data;    // where the samples came from
+  std::string data;  // where the samples came from
   std::string device;
   int64_t parameters = 0;
   int64_t samples = 0;  // in the training part
@@ -26,10 +26,10 @@ struct RunStart {
 };
 
 struct StepReport {
-  int64_t epoch = 0;        // from 1
-  int64_t step = 0;         // within the epoch, from 1
-  int64_t global_step = 0;  // from 1
-  double loss = 0;          // of this batch
+  int64_t epoch = 0;                          // from 1
+  int64_t step = 0;                           // within the epoch, from 1
+  int64_t global_step = 0;                    // from 1
+  double loss = 0;                            // of this batch
   double epoch_loss = 0, epoch_accuracy = 0;  // so far in this epoch
   double gradient_norm = 0;
   double learning_rate = 0;
@@ -79,10 +79,18 @@ class Observer {
 class Observers final : public Observer {
  public:
   void add(Observer& observer) { all_.push_back(&observer); }
-  void run_started(const RunStart& r) override { for (Observer* o : all_) o->run_started(r); }
-  void step_done(const StepReport& r) override { for (Observer* o : all_) o->step_done(r); }
-  void epoch_done(const EpochReport& r) override { for (Observer* o : all_) o->epoch_done(r); }
-  void run_ended(const Summary& r) override { for (Observer* o : all_) o->run_ended(r); }
+  void run_started(const RunStart& r) override {
+    for (Observer* o : all_) o->run_started(r);
+  }
+  void step_done(const StepReport& r) override {
+    for (Observer* o : all_) o->step_done(r);
+  }
+  void epoch_done(const EpochReport& r) override {
+    for (Observer* o : all_) o->epoch_done(r);
+  }
+  void run_ended(const Summary& r) override {
+    for (Observer* o : all_) o->run_ended(r);
+  }
 
  private:
   std::vector<Observer*> all_;

@@ -21,7 +21,8 @@ const Setting& find(const std::string& key, const std::string& where) {
 }
 
 [[noreturn]] void wrong_type(const Setting& setting, const TomlValue& value, const char* expected) {
-  throw UserError("{}: {} is {}, {} was expected", value.where, setting.key, value.type(), expected);
+  throw UserError("{}: {} is {}, {} was expected", value.where, setting.key, value.type(),
+                  expected);
 }
 
 double number_of(const Setting& setting, const TomlValue& value, bool whole) {
@@ -32,7 +33,8 @@ double number_of(const Setting& setting, const TomlValue& value, bool whole) {
     number = *real;
   else
     wrong_type(setting, value, whole ? "a whole number" : "a number");
-  const bool low = setting.least_is_excluded ? !(number > setting.least) : !(number >= setting.least);
+  const bool low =
+      setting.least_is_excluded ? !(number > setting.least) : !(number >= setting.least);
   if (low || !(number <= setting.most))
     throw UserError("{}: {} = {} is out of range, {} {}{} was expected", value.where, setting.key,
                     number, setting.least_is_excluded ? "more than" : "at least", setting.least,
@@ -121,10 +123,12 @@ void check(const RunConfig& config) {
     throw UserError("train.early_stopping needs a validation part; set data.validation, e.g. 0.1");
   if (config.train.keep == "best" && !validates)
     throw UserError("train.keep = \"best\" needs a validation part; set data.validation, e.g. 0.1");
-  if (!config.model.layers.empty() && config.model.layers.back().find("softmax") != std::string::npos &&
+  if (!config.model.layers.empty() &&
+      config.model.layers.back().find("softmax") != std::string::npos &&
       config.train.loss == "softmax-cross-entropy")
     throw UserError(
-        "the network ends in softmax, but train.loss = \"softmax-cross-entropy\" applies it already; "
+        "the network ends in softmax, but train.loss = \"softmax-cross-entropy\" applies it "
+        "already; "
         "drop the last layer");
 }
 

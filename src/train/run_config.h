@@ -30,7 +30,8 @@ struct TrainConfig {
   int64_t log_every = 50;      // steps between lines of metrics.jsonl; 0: epochs only
 };
 
-// Everything that decides what a run does. `lockstep train` of a saved one repeats the run bit by bit.
+// Everything that decides what a run does. `lockstep train` of a saved one repeats the run bit by
+// bit.
 struct RunConfig {
   std::string name = "run";
   std::string description;
@@ -45,8 +46,8 @@ struct RunConfig {
 
 // One key of the configuration: where it is kept, what it means, what it may be.
 struct Setting {
-  using Target = std::variant<std::string*, int64_t*, int*, double*, bool*,
-                              std::vector<std::string>*>;
+  using Target =
+      std::variant<std::string*, int64_t*, int*, double*, bool*, std::vector<std::string>*>;
   std::string key;
   std::string description;
   std::function<Target(RunConfig&)> target;

@@ -59,14 +59,11 @@ void RunFolder::step_done(const StepReport& r) {
 }
 
 void RunFolder::epoch_done(const EpochReport& r) {
-  Json json{{"train/global_step", r.global_step},
-            {"train/epoch", r.epoch},
-            {"train/epoch_loss", r.loss},
-            {"train/accuracy", r.accuracy},
-            {"train/grad_norm", r.gradient_norm},
-            {"train/learning_rate", r.learning_rate},
-            {"train/epoch_seconds", r.seconds},
-            {"train/samples_per_second", r.samples_per_second}};
+  Json json{
+      {"train/global_step", r.global_step}, {"train/epoch", r.epoch},
+      {"train/epoch_loss", r.loss},         {"train/accuracy", r.accuracy},
+      {"train/grad_norm", r.gradient_norm}, {"train/learning_rate", r.learning_rate},
+      {"train/epoch_seconds", r.seconds},   {"train/samples_per_second", r.samples_per_second}};
   if (r.validation) add_evaluation(json, "eval", *r.validation);
   metrics_.append(json.dump());
 }
@@ -105,18 +102,21 @@ void RunFolder::run_ended(const Summary& summary) {
 void RunFolder::save(const Parameters& parameters, const Network& network,
                      const std::vector<std::string>& classes, const Normalizer& normalizer) {
   save_model(path_ / "model" / "model.safetensors", parameters);
-  const Json json{{"input", extents(network.input())},
-                  {"layers", network.lines()},
-                  {"classes", classes},
-                  {"normalizer",
-                   {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
+  const Json json{
+      {"input", extents(network.input())},
+      {"layers", network.lines()},
+      {"classes", classes},
+      {"normalizer",
+       {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
   write_file(path_ / "model" / "network.json", json.dump(2) + "\n");
 }
 
 SavedRun load_run(const fs::path& path) {
   if (!fs::exists(path / "config.toml"))
-    throw UserError("{} is not a run folder: it has no config.toml; name the folder that 'lockstep train' wrote",
-                    path.string());
+    throw UserError(
+        "{} is not a run folder: it has no config.toml; name the folder that 'lockstep train' "
+        "wrote",
+        path.string());
   SavedRun run;
   const fs::path config = path / "config.toml", network = path / "model" / "network.json";
   run.config = parse_config(read_text(config), config.string());

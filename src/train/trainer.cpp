@@ -66,7 +66,8 @@ double Trainer::current_rate(int64_t epoch, int64_t step) const {
 void Trainer::diverged(int64_t epoch, double loss, double norm) {
   std::copy(last_good_.begin(), last_good_.end(), parameters_.weights().begin());
   throw Diverged(
-      "training diverged at step {} (epoch {}): loss {}, gradient norm {}. The weights from the end "
+      "training diverged at step {} (epoch {}): loss {}, gradient norm {}. The weights from the "
+      "end "
       "of epoch {} are kept. Try a smaller optimizer.lr (it was {}), or train.clip_norm=1",
       optimizer_.steps() + 1, epoch, loss, norm, epoch - 1, config_.optimizer.lr);
 }
@@ -80,12 +81,12 @@ StepReport Trainer::step(int64_t epoch, int64_t step, EpochSums& sums) {
     const Batch* piece = loader_.next();
     ENSURE(piece != nullptr);
     const double start = clock_.seconds();
-    const LossSums part = program_.gradients(
-        parameters_, piece->x.data(), piece->rows, {.labels = piece->labels, .values = {}},
-        {.seed = static_cast<uint64_t>(config_.seed),
-         .epoch = static_cast<uint64_t>(epoch),
-         .ids = piece->ids},
-        rows, done > 0);
+    const LossSums part = program_.gradients(parameters_, piece->x.data(), piece->rows,
+                                             {.labels = piece->labels, .values = {}},
+                                             {.seed = static_cast<uint64_t>(config_.seed),
+                                              .epoch = static_cast<uint64_t>(epoch),
+                                              .ids = piece->ids},
+                                             rows, done > 0);
     seconds += clock_.seconds() - start;
     total.loss += part.loss;
     total.correct += part.correct;
@@ -139,7 +140,7 @@ EpochReport Trainer::train_epoch(int64_t epoch, const std::atomic<bool>& stop) {
 
 void Trainer::keep_if_best(const EpochReport& report) {
   if (!report.validation) return;
-  if (best_epoch_ > 0 && report.validation->loss >= best_loss_) return;
+  if (best_epoch_ > 0 && !(report.validation->loss < best_loss_ || std::isnan(best_loss_))) return;
   best_loss_ = report.validation->loss;
   best_epoch_ = report.epoch;
   if (config_.train.keep != "best") return;

@@ -20,11 +20,10 @@ Signal Conv::output(const Signal& in) const {
   const int64_t rows = in.shape.height() + 2 * window_.pad_y;
   const int64_t columns = in.shape.width() + 2 * window_.pad_x;
   if (rows < window_.height || columns < window_.width)
-    throw UserError("its kernel {}x{} does not fit into its input {}{}", window_.height,
-                    window_.width, in.shape.text(),
-                    window_.pad_y + window_.pad_x > 0
-                        ? fmt::format(" (padded: {}x{})", rows, columns)
-                        : "");
+    throw UserError(
+        "its kernel {}x{} does not fit into its input {}{}", window_.height, window_.width,
+        in.shape.text(),
+        window_.pad_y + window_.pad_x > 0 ? fmt::format(" (padded: {}x{})", rows, columns) : "");
   return Shape{window_.rows_from(in.shape.height()), window_.columns_from(in.shape.width()),
                filters_};
 }
@@ -53,8 +52,8 @@ double Conv::flops(const Signal& in) const {
 }
 
 Shape Conv::needed_input(const Shape& in, const Shape& out) const {
-  return {window_.rows_for(out.height(), in.height()),
-          window_.columns_for(out.width(), in.width()), in.channels()};
+  return {window_.rows_for(out.height(), in.height()), window_.columns_for(out.width(), in.width()),
+          in.channels()};
 }
 
 std::unique_ptr<Kernel> Conv::prepare(Device& device, const Placement& p) const {

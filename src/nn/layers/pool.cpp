@@ -25,8 +25,8 @@ Signal Pool::output(const Signal& in) const {
 }
 
 Shape Pool::needed_input(const Shape& in, const Shape& out) const {
-  return {window_.rows_for(out.height(), in.height()),
-          window_.columns_for(out.width(), in.width()), in.channels()};
+  return {window_.rows_for(out.height(), in.height()), window_.columns_for(out.width(), in.width()),
+          in.channels()};
 }
 
 bool Pool::is_plain_max_2x2() const {

@@ -6,11 +6,16 @@ namespace lockstep {
 
 std::string Activation::kind() const {
   switch (activation_) {
-    case ActivationKind::relu: return "relu";
-    case ActivationKind::sigmoid: return "sigmoid";
-    case ActivationKind::tanh: return "tanh";
-    case ActivationKind::gelu: return "gelu";
-    case ActivationKind::softmax: return "softmax";
+    case ActivationKind::relu:
+      return "relu";
+    case ActivationKind::sigmoid:
+      return "sigmoid";
+    case ActivationKind::tanh:
+      return "tanh";
+    case ActivationKind::gelu:
+      return "gelu";
+    case ActivationKind::softmax:
+      return "softmax";
   }
   return "";
 }
@@ -34,8 +39,8 @@ Dropout::Dropout(Words& words) : rate_(static_cast<float>(words.take_number("the
 std::string Dropout::text() const { return fmt::format("dropout {}", rate_); }
 
 std::unique_ptr<Kernel> Dropout::prepare(Device& device, const Placement& p) const {
-  return device.prepare(DropoutSpec{
-      .batch = p.batch, .elements = p.in.elements(), .rate = rate_, .layer = p.index});
+  return device.prepare(
+      DropoutSpec{.batch = p.batch, .elements = p.in.elements(), .rate = rate_, .layer = p.index});
 }
 
 Flatten::Flatten(Words& words) {
@@ -62,8 +67,7 @@ ParameterSpec a_value_a_channel(const char* name, const Signal& in, Role role) {
 }  // namespace
 
 std::vector<ParameterSpec> Norm::parameters(const Signal& in) const {
-  return {a_value_a_channel("weight", in, Role::scale),
-          a_value_a_channel("bias", in, Role::shift)};
+  return {a_value_a_channel("weight", in, Role::scale), a_value_a_channel("bias", in, Role::shift)};
 }
 
 std::vector<ParameterSpec> Norm::state(const Signal& in) const {

@@ -92,8 +92,7 @@ void Words::take_window_options(Window& window, bool stride_is_kernel) {
 }
 
 void Words::expect_end() const {
-  if (!empty())
-    throw UserError("layer \"{}\": '{}' is not understood here", line_, words_[at_]);
+  if (!empty()) throw UserError("layer \"{}\": '{}' is not understood here", line_, words_[at_]);
 }
 
 std::string window_text(const Window& w, bool stride_is_kernel) {

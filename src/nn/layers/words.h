@@ -19,7 +19,8 @@ class Words {
   bool take_if(const std::string& word);
   int64_t take_count(const char* what);  // a whole number of at least 1
   double take_number(const char* what);
-  void take_extent(const char* what, int64_t& height, int64_t& width, int64_t least);  // "3" or "3x5"
+  void take_extent(const char* what, int64_t& height, int64_t& width,
+                   int64_t least);  // "3" or "3x5"
   // "stride 2", "pad 1", "pad same" in any order
   void take_window_options(Window& window, bool stride_is_kernel);
   void expect_end() const;

@@ -19,8 +19,7 @@ PaddedExtent window_extent(const ConvSpec& s) {
 std::vector<int64_t> window_starts(const ConvSpec& s, int64_t row_pitch) {
   std::vector<int64_t> starts;
   const auto add = [&](int64_t oy, int64_t ox) {
-    starts.push_back(oy * s.window.stride_y * row_pitch +
-                     ox * s.window.stride_x * s.in.channels());
+    starts.push_back(oy * s.window.stride_y * row_pitch + ox * s.window.stride_x * s.in.channels());
   };
   if (!s.max_pool) {
     for (int64_t oy = 0; oy < s.out.height(); ++oy)
@@ -82,8 +81,7 @@ class CpuConv final : public Kernel {
     if (input_gradient_) scratch = std::max(scratch, input_gradient_->scratch_bytes());
     const size_t border =
         copies_ ? static_cast<size_t>(s_.batch * padded_elements()) * sizeof(float) : 0;
-    const size_t winners =
-        s_.max_pool ? static_cast<size_t>(s_.batch * s_.result().elements()) : 0;
+    const size_t winners = s_.max_pool ? static_cast<size_t>(s_.batch * s_.result().elements()) : 0;
     return {.stash = round_up(border, cache_line) + round_up(winners, cache_line),
             .scratch = scratch};
   }
@@ -110,9 +108,7 @@ class CpuConv final : public Kernel {
 
  private:
   int64_t bias_offset() const { return aligned_floats(s_.out.channels() * s_.taps()); }
-  int64_t padded_elements() const {
-    return extent_.rows * extent_.columns * s_.in.channels();
-  }
+  int64_t padded_elements() const { return extent_.rows * extent_.columns * s_.in.channels(); }
 
   PaddedImages images(const Pass& p) const {
     if (!copies_) return {p.x, s_.in.width() * s_.in.channels(), s_.in.elements()};
@@ -170,18 +166,18 @@ std::unique_ptr<Kernel> CpuDevice::prepare(const ConvSpec& spec) {
 }
 
 std::vector<ConvCandidate<ConvForward>> conv_forward_candidates() {
-  return {implicit_gemm_forward(), winograd_forward()};
+  return {implicit_gemm_forward(), winograd_forward(), onednn_forward()};
 }
 
 std::vector<ConvCandidate<ConvWeightGradient>> conv_weight_gradient_candidates() {
   return {implicit_gemm_weight_gradient(), sparse_weight_gradient_candidate(),
-          winner_mask_weight_gradient(), tap_rows_weight_gradient(),
-          winograd_weight_gradient()};
+          winner_mask_weight_gradient(),   tap_rows_weight_gradient(),
+          winograd_weight_gradient(),      onednn_weight_gradient()};
 }
 
 std::vector<ConvCandidate<ConvInputGradient>> conv_input_gradient_candidates() {
   return {implicit_gemm_input_gradient(), winograd_input_gradient(),
-          sparse_input_gradient_candidate()};
+          sparse_input_gradient_candidate(), onednn_input_gradient()};
 }
 
 }  // namespace lockstep

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// A convolution is three jobs, and for each there are several algorithms. An algorithm says for which
-// shapes it applies and what it would cost; the device takes the cheapest (conv.cpp).
+// A convolution is three jobs, and for each there are several algorithms. An algorithm says for
+// which shapes it applies and what it would cost; the device takes the cheapest (conv.cpp).
 
 // Images with their zero border laid out, so that no algorithm has to look for edges. `data` points
 // at the top left of the border.
@@ -25,8 +25,8 @@ struct PaddedExtent {
 };
 PaddedExtent window_extent(const ConvSpec& spec);
 
-// y = result, winners = for each pooled output, which of its four inputs won: 0..3 in reading order,
-// 4 when relu left nothing.
+// y = result, winners = for each pooled output, which of its four inputs won: 0..3 in reading
+// order, 4 when relu left nothing.
 constexpr uint8_t dead_winner = 4;
 class ConvForward {
  public:

@@ -24,4 +24,9 @@ ConvCandidate<ConvInputGradient> sparse_input_gradient_candidate();
 // conv_winner_masks.cpp: the same for few channels, in vectors of filters.
 ConvCandidate<ConvWeightGradient> winner_mask_weight_gradient();
 
+// conv_onednn.cpp: any shape, by oneDNN's primitives.
+ConvCandidate<ConvForward> onednn_forward();
+ConvCandidate<ConvWeightGradient> onednn_weight_gradient();
+ConvCandidate<ConvInputGradient> onednn_input_gradient();
+
 }  // namespace lockstep

@@ -100,8 +100,8 @@ void weight_gradient_filters(const WeightGradientJob& job, int64_t begin, int64_
       }
 }
 
-// Panels for dx at stride 1: a convolution of dz with the filters turned round, whose outputs are the
-// channels: panel[(ky, kx, filter)][channel].
+// Panels for dx at stride 1: a convolution of dz with the filters turned round, whose outputs are
+// the channels: panel[(ky, kx, filter)][channel].
 void pack_turned_filters(const float* weights, const ConvSpec& s, int64_t panel, float* to) {
   const int64_t channels = s.in.channels(), width = tile_columns();
   const int64_t columns = std::min(width, channels - panel * width);
@@ -155,8 +155,8 @@ HWY_EXPORT(channels_in_a_panel);
 
 namespace {
 
-// Where a spec pools, the gradients of the winners in a field of zeros; pixels that pooling drops are
-// left out, in the order of window_starts.
+// Where a spec pools, the gradients of the winners in a field of zeros; pixels that pooling drops
+// are left out, in the order of window_starts.
 void spread_winners(const ConvSpec& s, const float* dy, const uint8_t* winners, float* dz) {
   const int64_t filters = s.out.channels(), pooled = s.result().elements();
   std::fill(dz, dz + 4 * pooled, 0.0f);
@@ -166,8 +166,7 @@ void spread_winners(const ConvSpec& s, const float* dy, const uint8_t* winners, 
 }
 
 int64_t pixels_of(const ConvSpec& s) {
-  return s.max_pool ? 4 * s.result().height() * s.result().width()
-                    : s.out.height() * s.out.width();
+  return s.max_pool ? 4 * s.result().height() * s.result().width() : s.out.height() * s.out.width();
 }
 
 class ImplicitGemmWeightGradient final : public ConvWeightGradient {
@@ -204,16 +203,15 @@ class ImplicitGemmWeightGradient final : public ConvWeightGradient {
                          spread + i * 4 * pooled);
         dz = spread;
       }
-      const WeightGradientJob job{
-          .spec = &s_,
-          .x = {x.data + n * x.sample_pitch, x.row_pitch, x.sample_pitch},
-          .starts = starts_.data(),
-          .per_sample = pixels_,
-          .segments = s_.window.height,
-          .length = s_.window.width * s_.in.channels(),
-          .pitch = x.row_pitch,
-          .dz = dz,
-          .dw = dw};
+      const WeightGradientJob job{.spec = &s_,
+                                  .x = {x.data + n * x.sample_pitch, x.row_pitch, x.sample_pitch},
+                                  .starts = starts_.data(),
+                                  .per_sample = pixels_,
+                                  .segments = s_.window.height,
+                                  .length = s_.window.width * s_.in.channels(),
+                                  .pitch = x.row_pitch,
+                                  .dz = dz,
+                                  .dw = dw};
       pool_.split(filters, 6, [&](int64_t begin, int64_t end, int member) {
         HWY_DYNAMIC_DISPATCH(weight_gradient_filters)
         (job, 0, count, begin, end, strips + member * strip_floats());
@@ -222,12 +220,8 @@ class ImplicitGemmWeightGradient final : public ConvWeightGradient {
   }
 
  private:
-  int64_t strip_floats() const {
-    return group_ * pixels_ * (s_.out.channels() / 6 + 1) * 6;
-  }
-  int64_t spread_floats() const {
-    return s_.max_pool ? group_ * pixels_ * s_.out.channels() : 0;
-  }
+  int64_t strip_floats() const { return group_ * pixels_ * (s_.out.channels() / 6 + 1) * 6; }
+  int64_t spread_floats() const { return s_.max_pool ? group_ * pixels_ * s_.out.channels() : 0; }
 
   ConvSpec s_;
   ThreadPool& pool_;
@@ -267,8 +261,7 @@ class ImplicitGemmInputGradient final : public ConvInputGradient {
     const int64_t panel_floats = positions() * s_.out.channels() * width_;
     if (turns_)
       pool_.split(panels_, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t panel = begin; panel < end; ++panel)
-          HWY_DYNAMIC_DISPATCH(pack_turned_filters)
+        for (int64_t panel = begin; panel < end; ++panel) HWY_DYNAMIC_DISPATCH(pack_turned_filters)
         (weights, s_, panel, panels + panel * panel_floats);
       });
     float* own = panels + (turns_ ? panels_ * panel_floats : 0);

@@ -9,8 +9,8 @@
 //
 #include "tensor/device/cpu/window_tiles-inl.h"
 
-// Backward through relu and max-pooling: of each four gradients at most one is not zero, and relu and
-// dropout remove more. So the gradients that live are listed, and for each of them a row of
+// Backward through relu and max-pooling: of each four gradients at most one is not zero, and relu
+// and dropout remove more. So the gradients that live are listed, and for each of them a row of
 // neighbouring channels is multiplied and added. Work grows with what lives, not with the image.
 
 #ifndef LOCKSTEP_SPARSE_CONV
@@ -28,7 +28,7 @@ constexpr int64_t segment_vectors = 12;
 struct SparseWeightJob {
   const ConvSpec* spec;
   PaddedImages x;
-  const int32_t* starts;  // of the window of each pooled position's first pixel
+  const int32_t* starts;          // of the window of each pooled position's first pixel
   const int32_t* winner_offsets;  // 4
   int64_t positions;
   const float* dy;
@@ -78,8 +78,8 @@ HWY_INLINE void add_rows(const float* HWY_RESTRICT base, const LiveGradient* HWY
       hn::StoreU(sum[v], d, to + v * lanes());
 }
 
-// Calls body.run<Vectors, Partial>(last) for rows of `floats`: so many vectors, of which the last may
-// have only `last` floats. At most segment_vectors.
+// Calls body.run<Vectors, Partial>(last) for rows of `floats`: so many vectors, of which the last
+// may have only `last` floats. At most segment_vectors.
 template <typename Body>
 HWY_INLINE void with_vectors(int64_t floats, const Body& body) {
   const int64_t vectors = (floats + lanes() - 1) / lanes(), last = floats - (vectors - 1) * lanes();
@@ -121,7 +121,8 @@ struct WeightSegment {
   }
 };
 
-// dw of filters [f0, f1) from pooled positions [p0, p1), counted through all samples: a list a filter.
+// dw of filters [f0, f1) from pooled positions [p0, p1), counted through all samples: a list a
+// filter.
 void sparse_weight_gradient(const SparseWeightJob& job, int64_t p0, int64_t p1, int64_t f0,
                             int64_t f1, LiveGradient* lists, int32_t* counts) {
   const ConvSpec& s = *job.spec;
@@ -168,8 +169,8 @@ void pack_segments(const float* weights, const ConvSpec& s, int64_t segment, int
       }
 }
 
-// The live gradients of one block of filters, a list for each pooled position and winner; offsets are
-// filters.
+// The live gradients of one block of filters, a list for each pooled position and winner; offsets
+// are filters.
 void list_live(const SparseInputJob& job, int64_t first_row, int64_t rows, int64_t f0, int64_t f1,
                LiveGradient* lists, int32_t* counts) {
   const int64_t filters = job.spec->out.channels();
@@ -291,8 +292,8 @@ class SparseWeightGradient final : public ConvWeightGradient {
       pitch_ = x.row_pitch;
       starts_ = pooled_starts(s_, pitch_);
       for (int k = 0; k < 4; ++k)
-        winner_offsets_[k] = static_cast<int32_t>(
-            (k >> 1) * s_.window.stride_y * pitch_ + (k & 1) * s_.window.stride_x * s_.in.channels());
+        winner_offsets_[k] = static_cast<int32_t>((k >> 1) * s_.window.stride_y * pitch_ +
+                                                  (k & 1) * s_.window.stride_x * s_.in.channels());
     }
     const SparseWeightJob job{.spec = &s_,
                               .x = x,
@@ -443,17 +444,17 @@ double cost(const ConvSpec& s) {
 }  // namespace
 
 ConvCandidate<ConvWeightGradient> sparse_weight_gradient_candidate() {
-  return {"sparse", cost, [](const ConvSpec& s, ThreadPool& pool) {
-            return std::unique_ptr<ConvWeightGradient>(
-                std::make_unique<SparseWeightGradient>(s, pool));
-          }};
+  return {
+      "sparse", cost, [](const ConvSpec& s, ThreadPool& pool) {
+        return std::unique_ptr<ConvWeightGradient>(std::make_unique<SparseWeightGradient>(s, pool));
+      }};
 }
 
 ConvCandidate<ConvInputGradient> sparse_input_gradient_candidate() {
-  return {"sparse", cost, [](const ConvSpec& s, ThreadPool& pool) {
-            return std::unique_ptr<ConvInputGradient>(
-                std::make_unique<SparseInputGradient>(s, pool));
-          }};
+  return {
+      "sparse", cost, [](const ConvSpec& s, ThreadPool& pool) {
+        return std::unique_ptr<ConvInputGradient>(std::make_unique<SparseInputGradient>(s, pool));
+      }};
 }
 
 }  // namespace lockstep

@@ -7,8 +7,8 @@
 //
 #include "tensor/device/cpu/window_tiles-inl.h"
 
-// The weight gradient with taps as rows and filters as columns: both the image and dz are read where
-// they lie. Made for few channels, whose rows of taps are too short to be the columns.
+// The weight gradient with taps as rows and filters as columns: both the image and dz are read
+// where they lie. Made for few channels, whose rows of taps are too short to be the columns.
 
 #ifndef LOCKSTEP_TAP_ROWS
 #define LOCKSTEP_TAP_ROWS
@@ -51,9 +51,9 @@ struct TapTile {
       const float* image = job.x.data + n * job.x.sample_pitch;
       for (int64_t p = 0; p < job.pixels; ++p, dz += filters) {
         const Vec g0 = Whole ? hn::LoadU(d, dz) : load_part(dz, columns);
-        const Vec g1 = Whole                 ? hn::LoadU(d, dz + lanes())
+        const Vec g1 = Whole               ? hn::LoadU(d, dz + lanes())
                        : columns > lanes() ? load_part(dz + lanes(), columns - lanes())
-                                             : hn::Zero(d);
+                                           : hn::Zero(d);
         const float* window = image + job.starts[p];
         for (int r = 0; r < Rows; ++r) {
           const Vec value = hn::Set(d, window[offset[r]]);
@@ -73,8 +73,9 @@ struct TapTile {
 void tap_rows_gradient(const TapRowsJob& job, int64_t f0, int64_t f1) {
   for (int64_t f = f0; f < f1; f += tile_columns())
     for (int64_t tap = 0; tap < job.spec->taps(); tap += tile_rows)
-      with_rows(job.spec->taps() - tap,
-                TapTile{.job = job, .tap = tap, .f = f, .columns = std::min(tile_columns(), f1 - f)});
+      with_rows(
+          job.spec->taps() - tap,
+          TapTile{.job = job, .tap = tap, .f = f, .columns = std::min(tile_columns(), f1 - f)});
 }
 
 }  // namespace lockstep::HWY_NAMESPACE

@@ -7,9 +7,9 @@
 //
 #include "tensor/device/cpu/window_tiles-inl.h"
 
-// The weight gradient of a pooled convolution over few channels (a network's first). Rows of channels
-// are too short for vectors, so vectors run over filters: at each pooled position the gradient is
-// masked by winner into four, and each tap's sum takes its input from the four pixels.
+// The weight gradient of a pooled convolution over few channels (a network's first). Rows of
+// channels are too short for vectors, so vectors run over filters: at each pooled position the
+// gradient is masked by winner into four, and each tap's sum takes its input from the four pixels.
 
 #ifndef LOCKSTEP_WINNER_MASKS
 #define LOCKSTEP_WINNER_MASKS
@@ -17,7 +17,7 @@ namespace lockstep {
 struct WinnerMaskJob {
   const ConvSpec* spec;
   PaddedImages x;
-  const int64_t* starts;       // of each pooled position's first window
+  const int64_t* starts;  // of each pooled position's first window
   int64_t positions;
   const int64_t* tap_offsets;  // of each tap within a window
   int64_t pixel_offsets[4];    // of each winner's window
@@ -74,10 +74,18 @@ void winner_mask_gradient(const WinnerMaskJob& job, int64_t f0, int64_t f1) {
     for (int64_t tap = 0; tap < taps;) {
       const int64_t count = taps - tap >= 9 ? 9 : taps - tap >= 5 ? 5 : taps - tap >= 3 ? 3 : 1;
       switch (count) {
-        case 9: sum_taps<9>(job, tap, f, sums); break;
-        case 5: sum_taps<5>(job, tap, f, sums); break;
-        case 3: sum_taps<3>(job, tap, f, sums); break;
-        default: sum_taps<1>(job, tap, f, sums); break;
+        case 9:
+          sum_taps<9>(job, tap, f, sums);
+          break;
+        case 5:
+          sum_taps<5>(job, tap, f, sums);
+          break;
+        case 3:
+          sum_taps<3>(job, tap, f, sums);
+          break;
+        default:
+          sum_taps<1>(job, tap, f, sums);
+          break;
       }
       for (int64_t t = 0; t < count; ++t)
         for (int64_t i = 0; i < std::min(lanes(), f1 - f); ++i)
@@ -118,8 +126,8 @@ class WinnerMaskGradient final : public ConvWeightGradient {
                       .rows = rows,
                       .dw = dw};
     for (int k = 0; k < 4; ++k)
-      job.pixel_offsets[k] = (k >> 1) * s_.window.stride_y * pitch_ +
-                             (k & 1) * s_.window.stride_x * s_.in.channels();
+      job.pixel_offsets[k] =
+          (k >> 1) * s_.window.stride_y * pitch_ + (k & 1) * s_.window.stride_x * s_.in.channels();
     pool_.split(s_.out.channels(), 16, [&](int64_t begin, int64_t end, int) {
       if (!accumulate) std::fill(dw + begin * s_.taps(), dw + end * s_.taps(), 0.0f);
       HWY_DYNAMIC_DISPATCH(winner_mask_gradient)(job, begin, end);
@@ -149,10 +157,10 @@ double cost(const ConvSpec& s) {
 }  // namespace
 
 ConvCandidate<ConvWeightGradient> winner_mask_weight_gradient() {
-  return {"winner-masks", cost, [](const ConvSpec& s, ThreadPool& pool) {
-            return std::unique_ptr<ConvWeightGradient>(
-                std::make_unique<WinnerMaskGradient>(s, pool));
-          }};
+  return {
+      "winner-masks", cost, [](const ConvSpec& s, ThreadPool& pool) {
+        return std::unique_ptr<ConvWeightGradient>(std::make_unique<WinnerMaskGradient>(s, pool));
+      }};
 }
 
 }  // namespace lockstep

@@ -11,8 +11,8 @@
 // Winograd's F(2x2, 3x3): 2 × 2 outputs from a 4 × 4 tile of the image with 16 products instead of
 // 36. With B, G, A the matrices of Lavin and Gray (2016):
 //   V = B^T tile B      U = G filter G^T      y = A^T (sum over channels of U · V) A
-// One tile is one pooling window, so pooling is free. Sums are in another order than the textbook's:
-// results differ by rounding, but always in the same way.
+// One tile is one pooling window, so pooling is free. Sums are in another order than the
+// textbook's: results differ by rounding, but always in the same way.
 
 #ifndef LOCKSTEP_WINOGRAD_JOB
 #define LOCKSTEP_WINOGRAD_JOB
@@ -93,8 +93,7 @@ void transform_turned_filters(const float* weights, int64_t filters, int64_t cha
                         : load_part(weights + (f * 9 + ky * 3 + kx) * channels + first + c, left);
       transform_filter(taps, points);
       for (int64_t t = 0; t < tile_points; ++t)
-        hn::StoreU(points[t], Floats(),
-                   u + ((panel * tile_points + t) * filters + f) * width + c);
+        hn::StoreU(points[t], Floats(), u + ((panel * tile_points + t) * filters + f) * width + c);
     }
 }
 
@@ -136,7 +135,7 @@ HWY_INLINE void tile_outputs(const float* m, Vec (&y)[4]) {
 // Where a tile reads and writes.
 struct TilePlace {
   const float* x;
-  int64_t y;  // of its first output, in floats
+  int64_t y;          // of its first output, in floats
   bool right, below;  // whether the outputs there lie inside the result
 };
 
@@ -179,8 +178,8 @@ void winograd_tiles(const WinogradJob& job, int64_t begin, int64_t end, float* m
   const int64_t channels = job.channels, width = tile_columns();
   TilePlace places[most_winograd_rows];
   // As many tiles as keep V in half of the second-level cache.
-  const int64_t group = std::clamp<int64_t>(48 * 1024 / (tile_points * channels) / 6 * 6, 6,
-                                            most_winograd_rows);
+  const int64_t group =
+      std::clamp<int64_t>(48 * 1024 / (tile_points * channels) / 6 * 6, 6, most_winograd_rows);
   float* m = memory + tile_points * most_winograd_rows * channels;
   for (int64_t first = begin; first < end; first += group) {
     const int64_t count = std::min(group, end - first);
@@ -261,8 +260,7 @@ class WinogradForward final : public ConvForward {
     float* own = padded_bias + plan_.panels() * plan_.width;
     std::fill(std::copy(bias, bias + plan_.outputs, padded_bias), own, 0.0f);
     pool_.split(plan_.panels(), 1, [&](int64_t begin, int64_t end, int member) {
-      for (int64_t panel = begin; panel < end; ++panel)
-        HWY_DYNAMIC_DISPATCH(transform_filters)
+      for (int64_t panel = begin; panel < end; ++panel) HWY_DYNAMIC_DISPATCH(transform_filters)
       (weights, plan_.outputs, plan_.channels, panel, u, own + member * plan_.member_floats());
     });
     const WinogradJob job{.x = x,
@@ -278,9 +276,11 @@ class WinogradForward final : public ConvForward {
                           .max_pool = s_.max_pool,
                           .y = y,
                           .winners = winners};
-    pool_.split(rows * plan_.tiles_y * plan_.tiles_x, 6, [&](int64_t begin, int64_t end, int member) {
-      HWY_DYNAMIC_DISPATCH(winograd_tiles)(job, begin, end, own + member * plan_.member_floats());
-    });
+    pool_.split(rows * plan_.tiles_y * plan_.tiles_x, 6,
+                [&](int64_t begin, int64_t end, int member) {
+                  HWY_DYNAMIC_DISPATCH(winograd_tiles)
+                  (job, begin, end, own + member * plan_.member_floats());
+                });
   }
 
  private:
@@ -324,9 +324,9 @@ class WinogradInputGradient final : public ConvInputGradient {
         for (int64_t oy = 0; oy < s_.out.height(); ++oy) {
           const int64_t width = s_.out.width() * plan_.channels;
           const float* from = dy + n * s_.out.elements() + oy * width;
-          std::copy(from, from + width,
-                    field + (oy + 2 - s_.window.pad_y) * pitch +
-                        (2 - s_.window.pad_x) * plan_.channels);
+          std::copy(
+              from, from + width,
+              field + (oy + 2 - s_.window.pad_y) * pitch + (2 - s_.window.pad_x) * plan_.channels);
         }
         const WinogradJob job{.x = {field, pitch, 0},
                               .channels = plan_.channels,
@@ -368,6 +368,7 @@ bool is_3x3(const ConvSpec& s) {
 
 // Products in the transformed domain, and transforms that every channel pays for.
 double tiles_cost(double tiles, double channels, double outputs, double batch) {
+  outputs = std::max(outputs, 16.0);  // a panel is computed whole
   return tiles * (32 * channels * outputs / 90 + 3.5 * channels + 2.5 * outputs) +
          8 * channels * outputs / batch;
 }
@@ -394,10 +395,10 @@ ConvCandidate<ConvForward> winograd_forward() {
 }
 
 ConvCandidate<ConvInputGradient> winograd_input_gradient() {
-  return {"winograd", input_gradient_cost, [](const ConvSpec& s, ThreadPool& pool) {
-            return std::unique_ptr<ConvInputGradient>(
-                std::make_unique<WinogradInputGradient>(s, pool));
-          }};
+  return {
+      "winograd", input_gradient_cost, [](const ConvSpec& s, ThreadPool& pool) {
+        return std::unique_ptr<ConvInputGradient>(std::make_unique<WinogradInputGradient>(s, pool));
+      }};
 }
 
 }  // namespace lockstep

@@ -9,8 +9,8 @@
 #include "tensor/device/cpu/winograd-inl.h"
 
 // The weight gradient by Winograd's F(2x2, 3x3), each step of forward (conv_winograd.cpp) turned
-// round: M' = A dz A^T for each tile, U' = the sum over tiles of M' V for each of 16 points (a matrix
-// product), dw = G^T U' G.
+// round: M' = A dz A^T for each tile, U' = the sum over tiles of M' V for each of 16 points (a
+// matrix product), dw = G^T U' G.
 
 #ifndef LOCKSTEP_WINOGRAD_WEIGHTS_JOB
 #define LOCKSTEP_WINOGRAD_WEIGHTS_JOB
@@ -65,9 +65,9 @@ void transform_chunk(const WinogradWeightsJob& job, int64_t begin, int64_t end) 
   for (int64_t i = begin; i < end; ++i) {
     const int64_t n = (job.first + i) / per_sample, p = (job.first + i) % per_sample;
     const int64_t oy = p / job.tiles_x * 2, ox = p % job.tiles_x * 2;
-    transform_tile(job.x.data + n * job.x.sample_pitch + oy * job.x.row_pitch + ox * s.in.channels(),
-                   job.x.row_pitch, s.in.channels(), job.v + i * s.in.channels(),
-                   job.room * s.in.channels());
+    transform_tile(
+        job.x.data + n * job.x.sample_pitch + oy * job.x.row_pitch + ox * s.in.channels(),
+        job.x.row_pitch, s.in.channels(), job.v + i * s.in.channels(), job.room * s.in.channels());
     spread_tile(job, job.dz + ((n * s.out.height() + oy) * s.out.width() + ox) * s.out.channels(),
                 ox + 1 < s.out.width(), oy + 1 < s.out.height(), job.m + i * s.out.channels());
   }

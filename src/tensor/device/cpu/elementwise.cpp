@@ -27,26 +27,32 @@ HWY_INLINE Vec gelu_tanh(Vec x) {
 
 HWY_INLINE Vec activated(ActivationKind kind, Vec x) {
   switch (kind) {
-    case ActivationKind::sigmoid: return sigmoid(x);
-    case ActivationKind::tanh: return hn::Tanh(Floats(), x);
+    case ActivationKind::sigmoid:
+      return sigmoid(x);
+    case ActivationKind::tanh:
+      return hn::Tanh(Floats(), x);
     case ActivationKind::gelu:
       return hn::Mul(hn::Mul(set(0.5f), x), hn::Add(set(1), gelu_tanh(x)));
-    default: return hn::Max(x, hn::Zero(Floats()));
+    default:
+      return hn::Max(x, hn::Zero(Floats()));
   }
 }
 
 HWY_INLINE Vec slope(ActivationKind kind, Vec x, Vec y) {
   switch (kind) {
-    case ActivationKind::sigmoid: return hn::Mul(y, hn::Sub(set(1), y));
-    case ActivationKind::tanh: return hn::NegMulAdd(y, y, set(1));
+    case ActivationKind::sigmoid:
+      return hn::Mul(y, hn::Sub(set(1), y));
+    case ActivationKind::tanh:
+      return hn::NegMulAdd(y, y, set(1));
     case ActivationKind::gelu: {
       const Vec t = gelu_tanh(x);
-      const Vec inner = hn::Mul(set(0.7978845608f),
-                                hn::MulAdd(hn::Mul(set(3 * 0.044715f), x), x, set(1)));
+      const Vec inner =
+          hn::Mul(set(0.7978845608f), hn::MulAdd(hn::Mul(set(3 * 0.044715f), x), x, set(1)));
       const Vec bend = hn::Mul(hn::Mul(x, hn::NegMulAdd(t, t, set(1))), inner);
       return hn::Mul(set(0.5f), hn::Add(hn::Add(set(1), t), bend));
     }
-    default: return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), set(1));
+    default:
+      return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), set(1));
   }
 }
 
@@ -121,8 +127,7 @@ class CpuActivation final : public Kernel {
     if (!p.dx) return;
     pool_.split(p.rows, 1, [&](int64_t begin, int64_t end, int) {
       const int64_t at = begin * s_.elements, count = (end - begin) * s_.elements;
-      if (s_.kind == ActivationKind::softmax)
-        HWY_DYNAMIC_DISPATCH(softmax_back)
+      if (s_.kind == ActivationKind::softmax) HWY_DYNAMIC_DISPATCH(softmax_back)
       (p.y + at, p.dy + at, p.dx + at, count / s_.width, s_.width);
       else HWY_DYNAMIC_DISPATCH(activate_back)(s_.kind, p.x + at, p.y + at, p.dy + at, p.dx + at,
                                                count);
@@ -153,7 +158,9 @@ class CpuDropout final : public Kernel {
     pool_.split(p.rows, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         float* factor = factors + n * s_.elements;
-        DropoutMask(s_, p.keys, n).for_each(s_.elements, [&](int64_t i, float f) { factor[i] = f; });
+        DropoutMask(s_, p.keys, n).for_each(s_.elements, [&](int64_t i, float f) {
+          factor[i] = f;
+        });
       }
       multiply(p.x, factors, p.y, begin, end);
     });

@@ -69,8 +69,7 @@ void pack_strips(const float* a, int64_t rows, int64_t step, int64_t depth, floa
 void pack_rows(const float* b, int64_t stride, int64_t columns, int64_t depth, float* to,
                int64_t width) {
   for (int64_t i = 0; i < depth; ++i)
-    for (int64_t j = 0; j < width; ++j)
-      to[i * width + j] = j < columns ? b[i * stride + j] : 0.0f;
+    for (int64_t j = 0; j < width; ++j) to[i * width + j] = j < columns ? b[i * stride + j] : 0.0f;
 }
 
 void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
@@ -90,8 +89,7 @@ void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, f
         const int64_t columns = std::min(width, n1 - j);
         const float* b = g.b.data + k0 * g.b.row_stride + j * g.b.column_stride;
         // A whole panel that only a few tiles read is not worth copying.
-        const bool direct =
-            g.b.column_stride == 1 && columns == width && i1 - i0 <= 4 * tile_rows;
+        const bool direct = g.b.column_stride == 1 && columns == width && i1 - i0 <= 4 * tile_rows;
         if (g.b.column_stride != 1)
           transpose_panel(b, g.b.column_stride, columns, depth, packed_b, width);
         else if (!direct)
@@ -102,8 +100,7 @@ void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, f
           bias = padded_bias;
         }
         for (int64_t i = i0; i < i1; i += tile_rows) {
-          TileJob job{.a = strips ? packed_a + (i - i0) * depth
-                                  : a + (i - i0) * g.a.row_stride,
+          TileJob job{.a = strips ? packed_a + (i - i0) * depth : a + (i - i0) * g.a.row_stride,
                       .a_row = strips ? 1 : g.a.row_stride,
                       .a_step = strips ? tile_rows : 1,
                       .b = direct ? b : packed_b,

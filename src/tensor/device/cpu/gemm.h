@@ -17,8 +17,8 @@ struct Matrix {
 inline Matrix row_major(const float* data, int64_t columns) { return {data, columns, 1}; }
 inline Matrix transposed(const float* data, int64_t columns) { return {data, 1, columns}; }
 
-// c = relu(a b + bias) (+ c), c row-major. The order of a sum depends on k alone: neither the number
-// of rows nor of threads changes a bit of the result.
+// c = relu(a b + bias) (+ c), c row-major. The order of a sum depends on k alone: neither the
+// number of rows nor of threads changes a bit of the result.
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   Matrix a{}, b{};

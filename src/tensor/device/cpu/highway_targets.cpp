@@ -1,6 +1,6 @@
 // The two functions of Highway's library that its headers call. Debian's shared library measures a
-// timer while it is loaded, which takes 4 ms: longer than a whole small training. So on x86 they are
-// here, and only the headers are used (CMakeLists.txt); elsewhere the library is linked.
+// timer while it is loaded, which takes 4 ms: longer than a whole small training. So on x86 they
+// are here, and only the headers are used (CMakeLists.txt); elsewhere the library is linked.
 #if defined(__x86_64__)
 
 #include <hwy/highway.h>

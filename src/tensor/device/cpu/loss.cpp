@@ -21,9 +21,15 @@ class CpuLoss final : public LossKernel {
       }
       const Row row{y, dy ? dy + n * s_.outputs : nullptr, targets, n, s_.outputs};
       switch (s_.kind) {
-        case LossKind::softmax_cross_entropy: sums.loss += softmax_row(row, divisor); break;
-        case LossKind::sigmoid_cross_entropy: sums.loss += sigmoid_row(row, divisor); break;
-        case LossKind::mean_squared_error: sums.loss += square_row(row, divisor); break;
+        case LossKind::softmax_cross_entropy:
+          sums.loss += softmax_row(row, divisor);
+          break;
+        case LossKind::sigmoid_cross_entropy:
+          sums.loss += sigmoid_row(row, divisor);
+          break;
+        case LossKind::mean_squared_error:
+          sums.loss += square_row(row, divisor);
+          break;
       }
     }
     return sums;

@@ -14,8 +14,8 @@ namespace lockstep::HWY_NAMESPACE {
 
 // Channels are neighbours in memory, so all of these loop over positions with a vector of channels.
 
-// Of one sample, a channel each: the sum of x - origin and of its square. A shift near the mean keeps
-// the difference of the two large sums exact enough.
+// Of one sample, a channel each: the sum of x - origin and of its square. A shift near the mean
+// keeps the difference of the two large sums exact enough.
 void moment_sums(const NormSpec& s, const float* x, const float* origin, float* sum,
                  float* squares) {
   const Floats d;

@@ -22,8 +22,8 @@ struct Inside {
   }
 };
 
-// Channels are neighbours in memory: every loop runs over them in vectors, the tail in a masked one.
-// Where `winners` is given, it receives the position inside the image of each maximum.
+// Channels are neighbours in memory: every loop runs over them in vectors, the tail in a masked
+// one. Where `winners` is given, it receives the position inside the image of each maximum.
 void pool_sample(const PoolSpec& s, const float* x, float* y, int32_t* winners) {
   const Floats d;
   const hn::RebindToSigned<Floats> di;
@@ -103,8 +103,7 @@ class CpuPool final : public Kernel {
 
   void forward(const Pass& p) override {
     pool_.split(p.rows, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t n = begin; n < end; ++n)
-        HWY_DYNAMIC_DISPATCH(pool_sample)
+      for (int64_t n = begin; n < end; ++n) HWY_DYNAMIC_DISPATCH(pool_sample)
       (s_, p.x + n * s_.in.elements(), p.y + n * s_.out.elements(), winners(p, n));
     });
   }

@@ -1,5 +1,5 @@
-// The inner product of everything: a tile of up to 6 rows × 2 vectors held in registers. Included once
-// for each instruction set (Highway's foreach_target).
+// The inner product of everything: a tile of up to 6 rows × 2 vectors held in registers. Included
+// once for each instruction set (Highway's foreach_target).
 #if defined(LOCKSTEP_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_TILE_INL_H_
 #undef LOCKSTEP_TILE_INL_H_
@@ -83,7 +83,8 @@ struct Tile {
   HWY_INLINE void add_from(const float* c, int64_t stride, int64_t columns) {
     for (int r = 0; r < Rows; ++r, c += stride) {
       left[r] = hn::Add(left[r], load_part(c, columns));
-      if (columns > lanes()) right[r] = hn::Add(right[r], load_part(c + lanes(), columns - lanes()));
+      if (columns > lanes())
+        right[r] = hn::Add(right[r], load_part(c + lanes(), columns - lanes()));
     }
   }
 
@@ -99,12 +100,18 @@ struct Tile {
 template <typename Body>
 HWY_INLINE void with_rows(int64_t rows, const Body& body) {
   switch (rows) {
-    case 1: return body.template run<1>();
-    case 2: return body.template run<2>();
-    case 3: return body.template run<3>();
-    case 4: return body.template run<4>();
-    case 5: return body.template run<5>();
-    default: return body.template run<6>();
+    case 1:
+      return body.template run<1>();
+    case 2:
+      return body.template run<2>();
+    case 3:
+      return body.template run<3>();
+    case 4:
+      return body.template run<4>();
+    case 5:
+      return body.template run<5>();
+    default:
+      return body.template run<6>();
   }
 }
 

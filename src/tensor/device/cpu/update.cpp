@@ -14,13 +14,13 @@ namespace lockstep {
 // One pass over the arena, with everything that is the same for all weights worked out before.
 struct UpdateFactors {
   UpdateKind kind;
-  float scale;             // of the gradients
-  float decay;             // added to the gradient as decay * w (all but adamw)
-  float shrink;            // adamw: w *= shrink first
-  float lr;                // adam: divided by the first bias correction
+  float scale;   // of the gradients
+  float decay;   // added to the gradient as decay * w (all but adamw)
+  float shrink;  // adamw: w *= shrink first
+  float lr;      // adam: divided by the first bias correction
   float momentum;
   float beta1, beta2;
-  float inverse_bias2;     // 1 / sqrt(second bias correction)
+  float inverse_bias2;  // 1 / sqrt(second bias correction)
   float epsilon;
 };
 }  // namespace lockstep
@@ -35,7 +35,8 @@ HWY_INLINE Vec update_one(const UpdateFactors& f, Vec w, Vec g, Vec& s0, Vec& s1
   if (f.decay != 0) g = hn::MulAdd(hn::Set(d, f.decay), w, g);
   const Vec lr = hn::Set(d, f.lr);
   switch (f.kind) {
-    case UpdateKind::sgd: return hn::NegMulAdd(lr, g, w);
+    case UpdateKind::sgd:
+      return hn::NegMulAdd(lr, g, w);
     case UpdateKind::momentum:
       s0 = hn::MulAdd(hn::Set(d, f.momentum), s0, g);
       return hn::NegMulAdd(lr, s0, w);
@@ -46,8 +47,7 @@ HWY_INLINE Vec update_one(const UpdateFactors& f, Vec w, Vec g, Vec& s0, Vec& s1
       w = hn::Mul(w, hn::Set(d, f.shrink));
       s0 = hn::MulAdd(hn::Set(d, f.beta1), s0, hn::Mul(hn::Set(d, 1 - f.beta1), g));
       s1 = hn::MulAdd(hn::Set(d, f.beta2), s1, hn::Mul(hn::Set(d, 1 - f.beta2), hn::Mul(g, g)));
-      const Vec root =
-          hn::MulAdd(hn::Sqrt(s1), hn::Set(d, f.inverse_bias2), hn::Set(d, f.epsilon));
+      const Vec root = hn::MulAdd(hn::Sqrt(s1), hn::Set(d, f.inverse_bias2), hn::Set(d, f.epsilon));
       return hn::Sub(w, hn::Div(hn::Mul(lr, s0), root));
     }
   }
@@ -85,24 +85,22 @@ class CpuUpdate final : public UpdateKernel {
     const bool adam = adamw || s_.kind == UpdateKind::adam;
     const double bias1 = 1 - std::pow(double(s_.beta1), double(step));
     const double bias2 = 1 - std::pow(double(s_.beta2), double(step));
-    const UpdateFactors factors{
-        .kind = s_.kind,
-        .scale = scale,
-        .decay = adamw ? 0 : s_.weight_decay,
-        .shrink = adamw ? 1 - lr * s_.weight_decay : 1,
-        .lr = adam ? static_cast<float>(lr / bias1) : lr,
-        .momentum = s_.momentum,
-        .beta1 = s_.beta1,
-        .beta2 = s_.beta2,
-        .inverse_bias2 = static_cast<float>(1 / std::sqrt(bias2)),
-        .epsilon = s_.epsilon};
+    const UpdateFactors factors{.kind = s_.kind,
+                                .scale = scale,
+                                .decay = adamw ? 0 : s_.weight_decay,
+                                .shrink = adamw ? 1 - lr * s_.weight_decay : 1,
+                                .lr = adam ? static_cast<float>(lr / bias1) : lr,
+                                .momentum = s_.momentum,
+                                .beta1 = s_.beta1,
+                                .beta2 = s_.beta2,
+                                .inverse_bias2 = static_cast<float>(1 / std::sqrt(bias2)),
+                                .epsilon = s_.epsilon};
     float* s0 = state.size() > 0 ? state[0].data() : nullptr;
     float* s1 = state.size() > 1 ? state[1].data() : nullptr;
-    pool_.split(static_cast<int64_t>(weights.size()), 1024,
-                [&](int64_t begin, int64_t end, int) {
-                  HWY_DYNAMIC_DISPATCH(update_range)
-                  (factors, weights.data(), gradients.data(), s0, s1, begin, end);
-                });
+    pool_.split(static_cast<int64_t>(weights.size()), 1024, [&](int64_t begin, int64_t end, int) {
+      HWY_DYNAMIC_DISPATCH(update_range)
+      (factors, weights.data(), gradients.data(), s0, s1, begin, end);
+    });
   }
 
  private:

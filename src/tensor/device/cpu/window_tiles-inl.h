@@ -1,5 +1,5 @@
-// Convolution forward as tiles: 6 windows × 2 vectors of filters. Included once for each instruction
-// set.
+// Convolution forward as tiles: 6 windows × 2 vectors of filters. Included once for each
+// instruction set.
 #if defined(LOCKSTEP_WINDOW_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_WINDOW_TILES_INL_H_
 #undef LOCKSTEP_WINDOW_TILES_INL_H_

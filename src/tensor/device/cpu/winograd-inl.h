@@ -14,7 +14,8 @@ namespace lockstep::HWY_NAMESPACE {
 constexpr int64_t tile_points = 16;
 
 // V = B^T tile B of one 4 × 4 tile, for all channels: v[point * stride + channel]
-HWY_INLINE void transform_tile(const float* tile, int64_t pitch, int64_t channels, float* v, int64_t stride) {
+HWY_INLINE void transform_tile(const float* tile, int64_t pitch, int64_t channels, float* v,
+                               int64_t stride) {
   for (int64_t c = 0; c < channels; c += lanes()) {
     const int64_t left = channels - c;
     Vec half[4][4];  // B^T tile

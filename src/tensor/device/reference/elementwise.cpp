@@ -11,19 +11,24 @@ constexpr double gelu_scale = 0.7978845608028654;  // sqrt(2 / pi): the tanh for
 
 double activate(ActivationKind kind, double x) {
   switch (kind) {
-    case ActivationKind::relu: return std::max(x, 0.0);
-    case ActivationKind::sigmoid: return 1 / (1 + std::exp(-x));
-    case ActivationKind::tanh: return std::tanh(x);
+    case ActivationKind::relu:
+      return std::max(x, 0.0);
+    case ActivationKind::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case ActivationKind::tanh:
+      return std::tanh(x);
     case ActivationKind::gelu:
       return 0.5 * x * (1 + std::tanh(gelu_scale * (x + 0.044715 * x * x * x)));
-    case ActivationKind::softmax: break;
+    case ActivationKind::softmax:
+      break;
   }
   return x;
 }
 
 double slope(ActivationKind kind, double x) {
   switch (kind) {
-    case ActivationKind::relu: return x > 0 ? 1 : 0;
+    case ActivationKind::relu:
+      return x > 0 ? 1 : 0;
     case ActivationKind::sigmoid: {
       const double y = activate(kind, x);
       return y * (1 - y);
@@ -36,7 +41,8 @@ double slope(ActivationKind kind, double x) {
       const double t = std::tanh(gelu_scale * (x + 0.044715 * x * x * x));
       return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * gelu_scale * (1 + 3 * 0.044715 * x * x);
     }
-    case ActivationKind::softmax: break;
+    case ActivationKind::softmax:
+      break;
   }
   return 1;
 }
@@ -71,8 +77,7 @@ class ReferenceActivation final : public Kernel {
     for (int64_t first = 0; first < count; first += s_.width) {
       double dot = 0;
       for (int64_t i = first; i < first + s_.width; ++i) dot += double(p.dy[i]) * p.y[i];
-      for (int64_t i = first; i < first + s_.width; ++i)
-        p.dx[i] = float(p.y[i] * (p.dy[i] - dot));
+      for (int64_t i = first; i < first + s_.width; ++i) p.dx[i] = float(p.y[i] * (p.dy[i] - dot));
     }
   }
 

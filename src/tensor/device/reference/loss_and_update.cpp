@@ -80,7 +80,9 @@ class ReferenceUpdate final : public UpdateKernel {
       else
         g += s_.weight_decay * w;
       switch (s_.kind) {
-        case UpdateKind::sgd: w -= lr * g; break;
+        case UpdateKind::sgd:
+          w -= lr * g;
+          break;
         case UpdateKind::momentum:
         case UpdateKind::nesterov: {
           const double velocity = s_.momentum * state[0][i] + g;

@@ -49,8 +49,8 @@ class ReferenceNorm final : public Kernel {
       if (!p.dx) continue;
       for_each(p.rows, group, [&](int64_t at, int64_t c) {
         const double xhat = (p.x[at] - m.mean) * m.inverse;
-        p.dx[at] = float(m.inverse *
-                         (dy_at(at) * p.weights[c] - sum / m.count - xhat * dot / m.count));
+        p.dx[at] =
+            float(m.inverse * (dy_at(at) * p.weights[c] - sum / m.count - xhat * dot / m.count));
       });
     }
     for (int64_t c = 0; c < s_.channels; ++c) {
