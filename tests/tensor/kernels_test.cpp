@@ -32,8 +32,11 @@ TEST(CpuDense, AgreesWithTheReference) {
 }
 
 TEST(CpuPool, AgreesWithTheReference) {
-  const Window windows[] = {{2, 2, 2, 2, 0, 0}, {3, 3, 2, 2, 1, 1}, {3, 2, 1, 3, 1, 0},
-                            {5, 5, 5, 5, 0, 0}, {2, 3, 1, 1, 0, 1}};
+  const Window windows[] = {{2, 2, 2, 2, 0, 0},
+                            {3, 3, 2, 2, 1, 1},
+                            {3, 2, 1, 3, 1, 0},
+                            {5, 5, 5, 5, 0, 0},
+                            {2, 3, 1, 1, 0, 1}};
   for (const Window& w : windows)
     for (const int64_t channels : {1, 3, 8, 21})
       for (const PoolKind kind : {PoolKind::max, PoolKind::average}) {
@@ -69,14 +72,16 @@ TEST(CpuNorm, AgreesWithTheReference) {
       for (const bool relu : {false, true})
         for (const bool training : {true, false}) {
           const int64_t size = 6 * channels;
-          check(NormSpec{.batch = 9, .positions = 6, .channels = channels, .kind = kind, .relu = relu},
-                {.batch = 9,
-                 .rows = 8,
-                 .in = size,
-                 .out = size,
-                 .weights = 2 * aligned_floats(channels),
-                 .state = 2 * aligned_floats(channels)},
-                fmt::format("norm of {} channels", channels), training);
+          check(
+              NormSpec{
+                  .batch = 9, .positions = 6, .channels = channels, .kind = kind, .relu = relu},
+              {.batch = 9,
+               .rows = 8,
+               .in = size,
+               .out = size,
+               .weights = 2 * aligned_floats(channels),
+               .state = 2 * aligned_floats(channels)},
+              fmt::format("norm of {} channels", channels), training);
         }
 }
 
@@ -100,12 +105,14 @@ TEST(CpuLoss, AgreesWithTheReference) {
                               LossKind::mean_squared_error})
     for (const bool by_label : {true, false}) {
       const LossSpec spec{.batch = rows, .outputs = outputs, .kind = kind};
-      const Targets targets{.labels = by_label ? std::span<const int32_t>(labels) : std::span<const int32_t>(),
-                            .values = by_label ? std::span<const float>() : std::span<const float>(values)};
+      const Targets targets{
+          .labels = by_label ? std::span<const int32_t>(labels) : std::span<const int32_t>(),
+          .values = by_label ? std::span<const float>() : std::span<const float>(values)};
       std::vector<float> got(y.size()), expected(y.size());
       CpuDevice device(1);
       const LossSums a = device.prepare(spec)->run(rows, y.data(), targets, got.data(), 12);
-      const LossSums b = ReferenceDevice().prepare(spec)->run(rows, y.data(), targets, expected.data(), 12);
+      const LossSums b =
+          ReferenceDevice().prepare(spec)->run(rows, y.data(), targets, expected.data(), 12);
       EXPECT_NEAR(a.loss, b.loss, 1e-5 * std::abs(b.loss));
       EXPECT_EQ(a.correct, b.correct);
       expect_near(got, expected, "dy");
@@ -124,12 +131,14 @@ TEST(CpuUpdate, AgreesWithTheReferenceOverSeveralSteps) {
         const auto update = device.prepare(spec);
         for (int64_t step = 1; step <= 5; ++step)
           update->run(weights, random_values(count, static_cast<uint64_t>(step) + 1),
-                      std::span(state).first(static_cast<size_t>(spec.state_arrays())), step, 0.01f, 0.5f);
+                      std::span(state).first(static_cast<size_t>(spec.state_arrays())), step, 0.01f,
+                      0.5f);
         return weights;
       };
       ReferenceDevice reference;
       CpuDevice cpu(2);
-      expect_near(after(cpu), after(reference), fmt::format("update {}", static_cast<int>(kind)), 1e-5);
+      expect_near(after(cpu), after(reference), fmt::format("update {}", static_cast<int>(kind)),
+                  1e-5);
     }
 }
 

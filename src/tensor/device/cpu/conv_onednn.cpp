@@ -93,7 +93,7 @@ memory::desc any(const memory::desc& desc) {
 dnnl::convolution_forward::primitive_desc forward_desc(const Engine& e, const Descriptors& d) {
   const memory::desc bias({d.y.dims()[1]}, memory::data_type::f32, memory::format_tag::a);
   return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, any(d.x),
-           any(d.weights), bias, d.y, d.strides, d.border_low, d.border_high},
+           any(d.weights), bias, any(d.y), d.strides, d.border_low, d.border_high},
           e.engine};
 }
 
