@@ -18,7 +18,7 @@ const std::vector<Setting>& settings() {
   using T = Setting::Target;
   using C = RunConfig;
   static const std::vector<Setting> all = {
-      {"name", "name of the run; its folder is runs/<name> unless --out says otherwise",
+      {"name", "name of the run; its folder is runs/NAME unless --out says otherwise",
        [](C& c) -> T { return &c.name; }},
       {"description", "one sentence on what this is", [](C& c) -> T { return &c.description; }},
       {"seed", "decides initial weights, splits, shuffling and dropout",
@@ -67,7 +67,7 @@ const std::vector<Setting>& settings() {
        {},
        1},
       {"train.batch",
-       "samples a step; \"full\" (0): the whole training part, plain gradient descent",
+       "samples a step; \"full\": the whole training part, plain gradient descent",
        [](C& c) -> T { return &c.train.batch; }},
       {"train.micro_batch",
        "larger batches are summed from pieces of this many samples",
