@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/error.h"
@@ -36,32 +37,47 @@ class Help final : public CLI::Formatter {
 
 void complain(const char* text) { fmt::print(stderr, "lockstep: {}\n", text); }
 
-// CLI11 says that words were left over; the reader wants to know what was meant.
-void explain_unknown(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  complain(error.what());
+std::vector<std::string> names_of_verbs(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  return names;
+}
+
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// CLI11 says that words were left over; the reader wants to know which was wrong and what was
+// meant.
+void explain_mistake(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   const CLI::App* at = &app;
+  std::string path = "lockstep";
   for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    std::vector<std::string> known;
-    if (word.starts_with("--")) {
-      for (const CLI::Option* option : at->get_options())
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    } else {
-      for (const CLI::App* verb : at->get_subcommands({})) known.push_back(verb->get_name());
-    }
-    const std::string bare = word.substr(0, word.find('='));
-    if (std::find(known.begin(), known.end(), bare) != known.end()) {
-      if (!word.starts_with("--")) at = at->get_subcommand(word);
-      continue;
-    }
-    const std::string close = nearest(bare, known);
-    if (!close.empty() && (word.starts_with("--") || at == &app)) {
-      fmt::print(stderr, "Did you mean '{}'?\n", close);
+    const std::string word = argv[i], bare = word.substr(0, word.find('='));
+    if (word.starts_with("--") && !contains(names_of_options(*at), bare)) {
+      const std::string close = nearest(bare, names_of_options(*at));
+      fmt::print(stderr, "lockstep: '{}' has no option {}{}\nTry '{} --help'.\n", path, bare,
+                 close.empty() ? "" : fmt::format("; did you mean '{}'?", close), path);
       return;
     }
+    const std::vector<std::string> verbs = names_of_verbs(*at);
+    if (word.starts_with("-") || verbs.empty()) continue;
+    if (!contains(verbs, word)) {
+      fmt::print(stderr, "lockstep: '{}' has no verb '{}'; {}\n", path, word,
+                 suggestion(word, verbs));
+      return;
+    }
+    at = at->get_subcommand(word);
+    path += " " + word;
   }
-  fmt::print(stderr, "Try '{}--help'.\n",
-             at == &app ? "lockstep " : "lockstep " + at->get_name() + " ");
+  fmt::print(stderr, "lockstep: {}\nTry '{} --help'.\n", error.what(), path);
 }
 
 }  // namespace
@@ -90,7 +106,7 @@ int run_command_line(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    explain_unknown(app, error, argc, argv);
+    explain_mistake(app, error, argc, argv);
     return 2;
   } catch (const UserError& error) {
     complain(error.what());

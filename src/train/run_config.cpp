@@ -35,10 +35,11 @@ double number_of(const Setting& setting, const TomlValue& value, bool whole) {
     wrong_type(setting, value, whole ? "a whole number" : "a number");
   const bool low =
       setting.least_is_excluded ? !(number > setting.least) : !(number >= setting.least);
-  if (low || !(number <= setting.most))
+  const double most = whole ? std::min(setting.most, 9e15) : setting.most;
+  if (low || !(number <= most))
     throw UserError("{}: {} = {} is out of range, {} {}{} was expected", value.where, setting.key,
                     number, setting.least_is_excluded ? "more than" : "at least", setting.least,
-                    setting.most < 1e18 ? fmt::format(" and at most {}", setting.most) : "");
+                    number > most ? fmt::format(" and at most {}", most) : "");
   return number;
 }
 

@@ -54,7 +54,7 @@ struct Setting {
   std::vector<std::string> choices = {};  // of a text
   double least = 0;                       // of a number
   bool least_is_excluded = false;
-  double most = 1e18;
+  double most = 1e300;
 };
 
 const std::vector<Setting>& settings();

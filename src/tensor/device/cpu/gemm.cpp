@@ -68,8 +68,12 @@ void pack_strips(const float* a, int64_t rows, int64_t step, int64_t depth, floa
 
 void pack_rows(const float* b, int64_t stride, int64_t columns, int64_t depth, float* to,
                int64_t width) {
-  for (int64_t i = 0; i < depth; ++i)
-    for (int64_t j = 0; j < width; ++j) to[i * width + j] = j < columns ? b[i * stride + j] : 0.0f;
+  const Floats d;
+  for (int64_t i = 0; i < depth; ++i, b += stride, to += width) {
+    hn::StoreU(load_part(b, columns), d, to);
+    hn::StoreU(columns > lanes() ? load_part(b + lanes(), columns - lanes()) : hn::Zero(d), d,
+               to + lanes());
+  }
 }
 
 void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
