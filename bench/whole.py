@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""What a step's throughput does not show: whole processes, start-up, reading, memory, threads.
+
+    bench/whole.py [--rounds 20]
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAM = os.environ.get("LOCKSTEP", str(HERE.parent / "build" / "lockstep"))
+
+
+def seconds(words, rounds):
+    """Wall time of whole processes, sorted."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        times.append(time.perf_counter() - start)
+    return sorted(times)
+
+
+def summary(words):
+    return json.loads(subprocess.run([PROGRAM, *words, "--json"], check=True, capture_output=True, text=True).stdout)
+
+
+def iris(rounds, folder):
+    ours, theirs = [], []
+    for _ in range(3):  # taking turns
+        ours += seconds(["taskset", "-c", "0", PROGRAM, "train", "iris-mlp", "--quiet", "--out", f"{folder}/iris"], rounds // 3 + 1)
+        out = subprocess.run(["taskset", "-c", "0", "/usr/bin/python3", str(HERE / "pytorch" / "iris.py"), str(HERE.parent / "data" / "iris.csv")],
+                             check=True, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}).stdout
+        theirs += json.loads(out)
+    mine, rival = statistics.median(ours), statistics.median(theirs)
+    print(f"iris-mlp, 100 epochs: whole process {mine * 1e3:.1f} ms, PyTorch's loop alone {rival * 1e3:.0f} ms: {rival / mine:.1f} x (must 20, aim 100)")
+
+
+def threads():
+    ratios = []
+    for _ in range(5):
+        one, two = (summary(["bench", "cnn-690k", "--seconds", "1.5", "--threads", str(n)])["samples_per_second"] for n in (1, 2))
+        ratios.append(two / one)
+    print(f"cnn-690k, two threads on two cores: {statistics.median(ratios):.2f} x one ({min(ratios):.2f} to {max(ratios):.2f}) (must 1.8, aim 1.95)")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    subprocess.run([PROGRAM, "data", "get", "mnist"], check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as folder:
+        iris(options.rounds, folder)
+        times = seconds([PROGRAM, "--help"], options.rounds)
+        print(f"lockstep --help: {statistics.median(times) * 1e3:.1f} ms (must: under 20)")
+        run = summary(["train", "cnn-690k", "--quiet", "--set", "train.epochs=1", "--out", f"{folder}/cnn"])
+        reads = [summary(["train", "mlp-1", "--quiet", "--set", "train.epochs=1", "--set", "data.limit=128", "--out", f"{folder}/read"])["read_seconds"] for _ in range(5)]
+        print(f"MNIST read, ready to train: {statistics.median(reads) * 1e3:.0f} ms (must: under 100)")
+        print(f"peak memory, cnn-690k on MNIST: {run['peak_memory_bytes'] / 1e6:.0f} MB (must: under 200)")
+    threads()
+
+
+main()
