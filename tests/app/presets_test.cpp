@@ -1,0 +1,61 @@
+// The presets, as the program shows them.
+
+#include <map>
+
+#include "app/process_testing.h"
+
+namespace lockstep {
+namespace {
+
+class Presets : public CommandLine {};
+
+TEST_F(Presets, HaveTheParametersTheyAreKnownFor) {
+  const std::map<std::string, int64_t> expected = {
+      {"cnn-690k", 690'590},
+      {"simple-cnn", 320 + 18'496 + 401'536 + 8'256 + 650},
+      {"mnist-cnn-sgd", 320 + 18'496 + 401'536 + 8'256 + 650},
+      {"iris-mlp", 250 + 153},
+      {"mlp-1", 401'920 + 5'130},
+      {"mlp-3", 401'920 + 131'328 + 32'896 + 1'290},
+      {"fashion-mlp", 200'960 + 32'896 + 1'290},
+      {"fashion-mlp-adam", 200'960 + 32'896 + 1'290}};
+  std::map<std::string, int64_t> found;
+  for (const Json& preset : json({"models", "--json"}))
+    found[preset["name"]] = preset["parameters"];
+  EXPECT_EQ(found, expected);
+}
+
+TEST_F(Presets, TheCnnOfTheStudyIsCountedLayerByLayer) {
+  std::vector<int64_t> counts;
+  const Json model = json({"models", "cnn-690k", "--json"});
+  for (const Json& layer : model["layers"])
+    if (layer["parameters"] > 0) counts.push_back(layer["parameters"]);
+  EXPECT_EQ(counts, (std::vector<int64_t>{320, 36'992, 295'168, 257'000, 100'100, 1'010}));
+  expect_says(lockstep({"models", "cnn-690k"}).out, {"conv1", "26x26x32", "36,992", "690,590"});
+}
+
+TEST_F(Presets, AnyConfigurationMayBeLookedAt) {
+  write("my.toml", "[model]\nlayers = [\"conv 8 3x3\", \"dense 4\"]\n[data]\nname = \"images\"\n");
+  const Json model = json({"models", "my.toml", "--input", "10x12x3", "--json"});
+  EXPECT_EQ(model["parameters"], 8 * 27 + 8 + 8 * 10 * 8 * 4 + 4);
+  EXPECT_EQ(lockstep({"models", "my.toml"}).code, 2);
+  EXPECT_EQ(lockstep({"models", "my.toml", "--input", "10by12"}).code, 2);
+}
+
+TEST_F(Presets, AConfigurationPrintedIsTheSameConfiguration) {
+  const Ended preset = lockstep({"config", "cnn-690k"});
+  EXPECT_EQ(preset.code, 0);
+  write("my.toml", preset.out);
+  EXPECT_EQ(lockstep({"config", "my.toml"}).out, preset.out);
+  const Ended changed = lockstep({"config", "my.toml", "--set", "train.epochs=77"});
+  expect_says(changed.out, {"epochs = 77"});
+}
+
+TEST_F(Presets, TheReferenceListsEveryKeyAndLayer) {
+  expect_says(
+      lockstep({"config", "--reference"}).out,
+      {"`train.epochs`", "`optimizer.lr`", "`device.threads`", "`dense OUTPUTS", "residual("});
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,82 @@
+// Files are written whole or not at all, and what stands in the way is named.
+
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/error.h"
+
+namespace lockstep {
+namespace {
+
+class Files : public testing::Test {
+ protected:
+  Files() {
+    std::string name = (fs::temp_directory_path() / "lockstep-files-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw Failure("cannot make {}", name);
+    folder_ = name;
+  }
+  ~Files() override { fs::remove_all(folder_); }
+
+  template <typename Error, typename Call>
+  void expect_error(Call call, const std::string& part) {
+    try {
+      call();
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Files, ReadBackWhatWasWritten) {
+  write_file(folder_ / "a", "hello");
+  EXPECT_EQ(read_text(folder_ / "a"), "hello");
+  write_file(folder_ / "a", "");
+  EXPECT_EQ(read_text(folder_ / "a"), "");
+}
+
+TEST_F(Files, AFullDiskLeavesTheOldContentAndNothingElse) {
+  write_file(folder_ / "a", "old");
+  ASSERT_EQ(::symlink("/dev/full", (folder_ / "a.new").c_str()), 0);
+  expect_error<Failure>([&] { write_file(folder_ / "a", "new"); }, "No space left");
+  EXPECT_EQ(read_text(folder_ / "a"), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(Files, AMissingFileAndAFolderAreTheUsersMistakes) {
+  expect_error<UserError>([&] { read_text(folder_ / "none"); }, "No such file");
+  expect_error<UserError>([&] { read_text(folder_); }, "it is a folder");
+}
+
+TEST_F(Files, AFileWhereAFolderShouldBeIsAFailure) {
+  write_file(folder_ / "a", "x");
+  expect_error<Failure>([&] { make_folder(folder_ / "a" / "b"); }, "cannot make the folder");
+  expect_error<Failure>([&] { write_file(folder_ / "a" / "b", "x"); }, "cannot write");
+}
+
+TEST_F(Files, LinesAreThereAsSoonAsTheyAreAppended) {
+  LineFile lines(folder_ / "log");
+  lines.append("one");
+  lines.append("two");
+  EXPECT_EQ(read_text(folder_ / "log"), "one\ntwo\n");
+}
+
+TEST_F(Files, ALineThatDoesNotFitOnTheDiskIsAFailure) {
+  LineFile lines("/dev/full");
+  expect_error<Failure>([&] { lines.append("one"); }, "/dev/full");
+}
+
+TEST_F(Files, Sha256IsTheKnownOne) {
+  write_file(folder_ / "a", "abc");
+  EXPECT_EQ(sha256(folder_ / "a"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+// Configuration text: values with their places, and errors that say where.
+
+#include "base/toml.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace lockstep {
+namespace {
+
+std::string error_of_text(const std::string& text) {
+  try {
+    parse_toml(text, "my.toml");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Toml, KeysAreDottedAndKnowTheirLine) {
+  const TomlValues values =
+      parse_toml("seed = 3\n[train]\nlr = 0.5\nlayers = [\"a\", \"b\"]\n", "my.toml");
+  ASSERT_EQ(values.size(), 3u);
+  for (const auto& [key, value] : values) {
+    if (key == "seed") {
+      EXPECT_EQ(std::get<int64_t>(value.data), 3);
+      EXPECT_EQ(value.where, "my.toml line 1");
+    } else if (key == "train.lr") {
+      EXPECT_EQ(std::get<double>(value.data), 0.5);
+      EXPECT_EQ(value.where, "my.toml line 3");
+    } else {
+      EXPECT_EQ(key, "train.layers");
+      EXPECT_EQ(std::get<std::vector<std::string>>(value.data),
+                (std::vector<std::string>{"a", "b"}));
+    }
+  }
+}
+
+TEST(Toml, AMistakeIsFoundByLineAndColumn) {
+  EXPECT_NE(error_of_text("a = 1\nb = = 2\n").find("my.toml line 2, column"), std::string::npos);
+  EXPECT_NE(error_of_text("a = 1\na = 2\n").find("my.toml line 2"), std::string::npos);
+}
+
+TEST(Toml, ListsHoldTextsOnly) {
+  EXPECT_EQ(error_of_text("\nx = [\"a\", 3]\n"),
+            "my.toml line 2: x holds something that is not a string");
+}
+
+TEST(Toml, DatesAreNoValues) {
+  EXPECT_NE(error_of_text("x = 2026-01-01\n").find("the value of x is neither"), std::string::npos);
+}
+
+TEST(Assignment, ReadsTomlOrABareWord) {
+  EXPECT_EQ(std::get<int64_t>(parse_assignment("a.b=3").second.data), 3);
+  EXPECT_EQ(std::get<double>(parse_assignment("a=1e-3").second.data), 1e-3);
+  EXPECT_EQ(std::get<bool>(parse_assignment("a=true").second.data), true);
+  EXPECT_EQ(std::get<std::string>(parse_assignment("a=mnist-sample").second.data), "mnist-sample");
+  EXPECT_EQ(std::get<std::string>(parse_assignment("a=\"x y\"").second.data), "x y");
+  EXPECT_EQ(std::get<std::string>(parse_assignment("a=b=c").second.data), "b=c");
+  EXPECT_EQ(std::get<std::string>(parse_assignment("a=").second.data), "");
+  EXPECT_EQ(std::get<std::vector<std::string>>(parse_assignment("a=[\"x\"]").second.data),
+            std::vector<std::string>{"x"});
+  EXPECT_EQ(parse_assignment("a.b=3").first, "a.b");
+}
+
+TEST(Assignment, NeedsAKeyAndAnEqualsSign) {
+  EXPECT_THROW(parse_assignment("train.epochs"), UserError);
+  EXPECT_THROW(parse_assignment("=3"), UserError);
+}
+
+TEST(TomlString, ReadsBackAsItWas) {
+  for (const std::string text : {"plain", "a \"quoted\" word", "back\\slash", "two\nlines", "tab\t",
+                                 "caf\xc3\xa9", "\x01\x1f\x7f", ""}) {
+    const TomlValues values = parse_toml("x = " + toml_string(text), "t");
+    EXPECT_EQ(std::get<std::string>(values[0].second.data), text);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

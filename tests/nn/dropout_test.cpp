@@ -1,0 +1,77 @@
+// Dropout within a network: what it drops, when, and for whom.
+
+#include "nn/nn_testing.h"
+
+namespace lockstep {
+namespace {
+
+// What a lone dropout layer makes of ones.
+std::vector<float> dropped(const std::string& line, int64_t units, const SampleKeys& keys,
+                           bool training = true) {
+  const Network network({line}, {units});
+  const auto device = make_device({.name = "cpu"});
+  const Parameters parameters(network);
+  const auto rows = static_cast<int64_t>(keys.ids.size());
+  Program program(network, LossKind::mean_squared_error, *device, rows);
+  const std::vector<float> x(static_cast<size_t>(rows * units), 1.0f);
+  const auto y = program.forward(parameters, x.data(), rows, training, keys);
+  return {y.begin(), y.end()};
+}
+
+TEST(Dropout, DropsNothingWhileEvaluating) {
+  EXPECT_EQ(dropped("dropout 0.5", 100, Keys(3), false), std::vector<float>(300, 1.0f));
+}
+
+TEST(Dropout, DropsNothingAtRateZero) {
+  EXPECT_EQ(dropped("dropout 0", 100, Keys(3)), std::vector<float>(300, 1.0f));
+}
+
+TEST(Dropout, DropsItsShareAndMakesUpForIt) {
+  for (const double rate : {0.1, 0.5, 0.9}) {
+    const std::vector<float> y = dropped(fmt::format("dropout {}", rate), 10'000, Keys(2));
+    double zeros = 0;
+    for (const float value : y) {
+      zeros += value == 0;
+      if (value != 0) {
+        EXPECT_NEAR(value, 1 / (1 - rate), 1e-5);
+      }
+    }
+    EXPECT_NEAR(zeros / 20'000, rate, 0.012);
+  }
+}
+
+TEST(Dropout, SamplesDropDifferentUnits) {
+  const std::vector<float> y = dropped("dropout 0.5", 64, Keys(2));
+  EXPECT_FALSE(std::equal(y.begin(), y.begin() + 64, y.begin() + 64));
+}
+
+TEST(Dropout, ASampleDropsTheSameUnitsInWhicheverRowItIs) {
+  const std::vector<int64_t> ids = {5, 9}, swapped = {9, 5};
+  const std::vector<float> a = dropped("dropout 0.5", 64, {.seed = 1, .epoch = 2, .ids = ids});
+  const std::vector<float> b = dropped("dropout 0.5", 64, {.seed = 1, .epoch = 2, .ids = swapped});
+  EXPECT_TRUE(std::equal(a.begin(), a.begin() + 64, b.begin() + 64));
+  EXPECT_TRUE(std::equal(a.begin() + 64, a.end(), b.begin()));
+}
+
+TEST(Dropout, SeedAndEpochChangeWhatIsDropped) {
+  const std::vector<int64_t> ids = {5};
+  const auto with = [&](uint64_t seed, uint64_t epoch) {
+    return dropped("dropout 0.5", 64, {.seed = seed, .epoch = epoch, .ids = ids});
+  };
+  EXPECT_EQ(with(1, 1), with(1, 1));
+  EXPECT_NE(with(1, 1), with(2, 1));
+  EXPECT_NE(with(1, 1), with(1, 2));
+}
+
+TEST(Dropout, TwoLayersOfANetworkDropDifferentUnits) {
+  const Network network({"dropout 0.5", "dropout 0.5"}, {10'000});
+  const auto device = make_device({.name = "cpu"});
+  const Parameters parameters(network);
+  Program program(network, LossKind::mean_squared_error, *device, 1);
+  const std::vector<float> x(10'000, 1.0f);
+  const auto y = program.forward(parameters, x.data(), 1, true, Keys(1));
+  EXPECT_NEAR(static_cast<double>(std::count(y.begin(), y.end(), 0.0f)) / 10'000, 0.75, 0.02);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,168 @@
+// How runs end: by plan, early, by hand or because the numbers blew up.
+
+#include <cmath>
+
+#include "nn/nn_testing.h"
+#include "train/train_testing.h"
+
+namespace lockstep {
+namespace {
+
+// Learns by heart and gets worse on what it has not seen.
+RunConfig overfitting_config() {
+  RunConfig config = iris_config();
+  config.model.layers = {"dense 30 relu", "dense 3"};
+  config.data.test = 0;
+  config.data.validation = 0.5;
+  config.optimizer.lr = 0.05;
+  config.train.epochs = 200;
+  return config;
+}
+
+int64_t best_epoch(const Training& training) {
+  int64_t best = 0;
+  for (const EpochReport& report : training.record.epochs)
+    if (best == 0 || report.validation->loss <
+                         training.record.epochs[static_cast<size_t>(best - 1)].validation->loss)
+      best = report.epoch;
+  return best;
+}
+
+TEST(EarlyStopping, EndsAfterSoManyEpochsWithoutABetterLoss) {
+  RunConfig config = overfitting_config();
+  config.train.early_stopping = 3;
+  Training training(config);
+  training.run();
+  EXPECT_EQ(training.summary.ending, Ending::early);
+  EXPECT_LT(training.summary.epochs, 200);
+  EXPECT_EQ(training.summary.epochs, best_epoch(training) + 3);
+  EXPECT_EQ(training.record.epochs.size(), static_cast<size_t>(training.summary.epochs));
+}
+
+TEST(EarlyStopping, DoesNotCutARunThatImproves) {
+  RunConfig config = overfitting_config();
+  config.optimizer.lr = 0.001;
+  config.train.epochs = 10;
+  config.train.early_stopping = 3;
+  Training training(config);
+  training.run();
+  EXPECT_EQ(training.summary.ending, Ending::finished);
+  EXPECT_EQ(training.summary.epochs, 10);
+}
+
+TEST(KeepBest, KeepsTheWeightsOfTheEpochThatValidatedBest) {
+  RunConfig config = overfitting_config();
+  config.train.early_stopping = 5;
+  config.train.keep = "best";
+  Training training(config);
+  training.run();
+  const int64_t best = best_epoch(training);
+  EXPECT_EQ(training.summary.best_epoch, best);
+  EXPECT_EQ(training.summary.validation->loss,
+            training.record.epochs[static_cast<size_t>(best - 1)].validation->loss);
+  // They are the weights of a run that ends there.
+  config.train.epochs = best;
+  config.train.keep = "last";
+  EXPECT_EQ(Training(config).run().weights(), training.weights());
+}
+
+TEST(KeepBest, KeepsTheStatisticsToo) {
+  RunConfig config = digits_config();
+  config.data.validation = 50;
+  config.data.limit = 100;
+  config.train.epochs = 4;
+  config.optimizer.lr = 0.01;
+  config.schedule = {.name = "step", .step_epochs = 3, .step_factor = 1000};  // spoils the last
+  config.train.keep = "best";
+  Training training(config);
+  training.run();
+  ASSERT_LT(training.summary.best_epoch, 4) << "the last is the best: nothing is tested";
+  config.train.epochs = training.summary.best_epoch;
+  config.train.keep = "last";
+  EXPECT_EQ(Training(config).run().state(), training.state());
+}
+
+TEST(KeepBest, ALossThatIsNoNumberIsNeverTheBest) {
+  RunConfig config = overfitting_config();
+  config.train.batch = 0;  // the last step of all blows up, and only validation sees it
+  config.train.epochs = 2;
+  config.train.keep = "best";
+  config.optimizer = {.name = "sgd", .lr = 0.01};
+  config.schedule = {.name = "step", .step_epochs = 1, .step_factor = 1e35};
+  Training training(config);
+  training.run();
+  ASSERT_TRUE(std::isnan(training.record.epochs[1].validation->loss));
+  EXPECT_EQ(training.summary.best_epoch, 1);
+  EXPECT_TRUE(std::isfinite(training.summary.validation->loss));
+}
+
+TEST(KeepLast, KeepsTheLast) {
+  RunConfig config = overfitting_config();
+  config.train.epochs = 20;
+  Training training(config);
+  training.run();
+  EXPECT_EQ(training.summary.best_epoch, 0);
+  EXPECT_EQ(training.summary.validation->loss, training.record.epochs.back().validation->loss);
+}
+
+TEST(Divergence, SaysTheStepAndWhatToTry) {
+  RunConfig config = iris_config();
+  config.optimizer = {.name = "sgd", .lr = 1e30};
+  Training training(config);
+  expect_says(error_of<Diverged>([&] { training.run(); }),
+              {"diverged at step 2 (epoch 1)", "smaller optimizer.lr", "1e+30", "train.clip_norm"});
+  EXPECT_EQ(training.record.steps.size(), 1u);
+}
+
+TEST(Divergence, KeepsTheWeightsFromBeforeTheEpoch) {
+  RunConfig config = iris_config();
+  config.optimizer = {.name = "sgd", .lr = 1e30};
+  Training training(config);
+  const std::vector<float> initial = training.weights();
+  EXPECT_THROW(training.run(), Diverged);
+  EXPECT_EQ(training.weights(), initial);
+}
+
+TEST(Divergence, KeepsTheLastGoodEpoch) {
+  // Two epochs at a sane rate, then one that is not.
+  RunConfig config = iris_config();
+  config.optimizer = {.name = "sgd", .lr = 0.01};
+  config.schedule = {.name = "step", .step_epochs = 2, .step_factor = 1e30};
+  Training training(config);
+  expect_says(error_of<Diverged>([&] { training.run(); }),
+              {"(epoch 3)", "end of epoch 2 are kept"});
+  config.train.epochs = 2;
+  config.schedule = {};
+  EXPECT_EQ(Training(config).run().weights(), training.weights());
+}
+
+TEST(Interrupt, EndsAfterTheStepAndKeepsWhatWasLearned) {
+  RunConfig config = iris_config();
+  Training training(config);
+  training.record.stop_at = 11;  // in the second epoch
+  training.run();
+  EXPECT_EQ(training.summary.ending, Ending::interrupted);
+  EXPECT_EQ(training.record.steps.size(), 11u);
+  EXPECT_EQ(training.summary.epochs, 2);
+  EXPECT_FALSE(training.summary.test.has_value());
+  for (const float weight : training.weights()) EXPECT_TRUE(std::isfinite(weight));
+}
+
+TEST(Interrupt, WorksWhileWorkersPrepareBatches) {
+  RunConfig config = digits_config();
+  config.data.workers = 2;
+  Training training(config);
+  training.record.stop_at = 3;
+  training.run();
+  EXPECT_EQ(training.summary.ending, Ending::interrupted);
+  EXPECT_EQ(training.record.steps.size(), 3u);
+}
+
+TEST(Endings, HaveNames) {
+  EXPECT_STREQ(ending_name(Ending::finished), "finished");
+  EXPECT_STREQ(ending_name(Ending::early), "stopped early");
+  EXPECT_STREQ(ending_name(Ending::interrupted), "interrupted");
+}
+
+}  // namespace
+}  // namespace lockstep

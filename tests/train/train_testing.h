@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "data/data_testing.h"
+#include "train/trainer.h"
+
+namespace lockstep {
+
+// Keeps what a run reports, and may raise the flag that ends it.
+class Record final : public Observer {
+ public:
+  std::vector<StepReport> steps;
+  std::vector<EpochReport> epochs;
+  std::atomic<bool> stop{false};
+  int64_t stop_at = 0;  // after this step
+
+  void step_done(const StepReport& report) override {
+    steps.push_back(report);
+    if (report.global_step == stop_at) stop = true;
+  }
+  void epoch_done(const EpochReport& report) override { epochs.push_back(report); }
+};
+
+// One training from a configuration to its end, in memory.
+struct Training {
+  DataSplits data;
+  std::unique_ptr<Device> device;
+  WallClock clock;
+  Record record;
+  Trainer trainer;
+  Summary summary;
+
+  explicit Training(const RunConfig& config)
+      : data(load_data(config.data, static_cast<uint64_t>(config.seed))),
+        device(make_device(config.device)),
+        trainer(config, *device, clock, data, record) {}
+
+  Training& run() {
+    summary = trainer.run(record.stop);
+    return *this;
+  }
+  std::vector<float> weights() const {
+    return {trainer.parameters().weights().begin(), trainer.parameters().weights().end()};
+  }
+  std::vector<float> state() const {
+    return {trainer.parameters().state().begin(), trainer.parameters().state().end()};
+  }
+};
+
+inline RunConfig iris_config() {
+  RunConfig config;
+  config.name = "iris-test";
+  config.model.layers = {"dense 20 relu", "dropout 0.1", "dense 3"};
+  config.data = {.name = "iris", .normalize = "standardize", .test = 0.2, .stratified = true};
+  config.train.epochs = 5;
+  config.train.batch = 16;
+  config.optimizer.lr = 0.01;
+  return config;
+}
+
+// Images, with every kind of layer that keeps something for later.
+inline RunConfig digits_config() {
+  RunConfig config;
+  config.name = "digits-test";
+  config.model.layers = {"conv 4 3x3 relu", "maxpool 2",   "conv 6 3x3",
+                         "batchnorm relu",  "dropout 0.3", "dense 10"};
+  config.data = {.name = "mnist-sample", .limit = 200};
+  config.train.epochs = 2;
+  config.train.batch = 32;
+  return config;
+}
+
+}  // namespace lockstep
