@@ -59,12 +59,11 @@ Examples:
       ->type_name("KEY=VALUE");
   verb->add_flag("--reference", options->reference, "describe all keys and layers");
   verb->callback([options] {
-    if (options->reference)
-      print_reference();
-    else
-      fmt::print("{}",
-                 to_toml(options->config.empty() ? RunConfig{}
-                                                 : find_config(options->config, options->changes)));
+    if (options->reference) return print_reference();
+    RunConfig config;
+    if (!options->config.empty()) config = find_config(options->config, {});
+    for (const std::string& change : options->changes) set_keys(config, {parse_assignment(change)});
+    fmt::print("{}", to_toml(config));
   });
 }
 

@@ -57,7 +57,7 @@ void predict_images(const Options& options, const SavedRun& run, Program& progra
     results.push_back({{"image", path}, {"class", run.classes[order[0]]}, {"shares", p}});
   }
   if (options.json)
-    fmt::print("{}\n", results.dump(2));
+    fmt::print("{}\n", results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     fmt::print("{}", table(rows));
 }

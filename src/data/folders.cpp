@@ -29,10 +29,7 @@ fs::path shipped_folder() {
   if (const std::string own = environment("LOCKSTEP_SHARE"); !own.empty()) return own;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  std::vector<fs::path> places = {program / "../share/lockstep/data", program / "../data"};
-#ifdef LOCKSTEP_SOURCE_DATA
-  places.emplace_back(LOCKSTEP_SOURCE_DATA);
-#endif
+  const std::vector<fs::path> places = {program / "../share/lockstep/data", program / "data"};
   for (const fs::path& place : places)
     if (fs::exists(place / "iris.csv", error)) return place.lexically_normal();
   throw Failure(

@@ -59,6 +59,9 @@ class Layer {
     static_cast<void>(needed_output);
     return in;
   }
+  // Whether the last rows and columns of the output can be left out, whatever of the input is
+  // there.
+  virtual bool cuts_output() const { return false; }
   virtual bool fuses_relu() const { return false; }
   virtual bool fuses_max_pool() const { return false; }
 

@@ -10,6 +10,14 @@ Network::Network(std::vector<std::string> lines, const Shape& input)
     : lines_(std::move(lines)), input_(input), layers_(parse_layers(lines_)) {
   if (layers_.empty()) throw UserError("model.layers is empty: a network needs at least one layer");
   output_ = output_of(layers_, input).shape;
+  double floats = 0;  // counted in double: a product of extents may be beyond 64 bits
+  for (const ParameterSpec& p : parameters()) {
+    double size = 1;
+    for (int axis = 0; axis < p.stored.rank(); ++axis) size *= static_cast<double>(p.stored[axis]);
+    floats += size;
+  }
+  if (floats > 1e12)
+    throw UserError("the network has {:.3g} parameters, more than any memory holds", floats);
 }
 
 std::vector<ParameterSpec> Network::parameters() const {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 
@@ -58,6 +59,20 @@ Place place_of(const fs::path& path, const std::string& name, const Json& json, 
     damaged(path, fmt::format("{} needs {} bytes by its shape, but has {}", tensor, bytes,
                               place.end - place.begin));
   return place;
+}
+
+// JSON, but a name may be used once only.
+Json parse_header(const fs::path& path, const std::string& text) {
+  std::set<std::string> names;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key &&
+        !names.insert(parsed.get<std::string>()).second)
+      damaged(path, "the name '" + parsed.get<std::string>() + "' is used twice");
+    return true;
+  };
+  const Json header = Json::parse(text, watch, false);
+  if (!header.is_object()) damaged(path, "its header is not a JSON object");
+  return header;
 }
 
 void expect_no_gaps(const fs::path& path, std::vector<Place>& places, uint64_t data) {
@@ -117,8 +132,7 @@ TensorFile read_safetensors(const fs::path& path) {
     damaged(path, fmt::format("its header claims {} bytes, but the file has {}", length, size));
   std::string text(length, '\0');
   file.read(text.data(), static_cast<std::streamsize>(length));
-  const Json header = Json::parse(text, nullptr, false);
-  if (!header.is_object()) damaged(path, "its header is not a JSON object");
+  const Json header = parse_header(path, text);
 
   TensorFile result;
   std::vector<Place> places;

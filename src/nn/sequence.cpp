@@ -100,6 +100,9 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
   for (size_t i = line.size(); i-- > 0;)
     needed[i] = line[i].layer->needed_input(line[i].in.shape, needed[i + 1]);
   needed[0] = in;  // the caller lays its samples out whole
+  // Only convolution and pooling leave anything out; other layers give all of what they are given.
+  for (size_t i = 0; i < line.size(); ++i)
+    if (!line[i].layer->cuts_output()) needed[i + 1] = line[i].layer->output(needed[i]).shape;
 
   size_t scratch = 0;
   int64_t widest = std::max(in_floats_, out_floats_);

@@ -61,7 +61,8 @@ struct Assign {
       *target = 0;
       return;
     }
-    *target = static_cast<int64_t>(number_of(setting, value, true));
+    number_of(setting, value, true);  // checks the range; a double cannot hold every integer
+    *target = std::get<int64_t>(value.data);
     if (setting.key == "train.batch" && *target == 0 && std::holds_alternative<int64_t>(value.data))
       throw UserError("{}: train.batch = 0 is out of range, at least 1 was expected (or \"full\")",
                       value.where);

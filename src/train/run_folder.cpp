@@ -16,6 +16,11 @@ fs::path made(const fs::path& path) {
   return path;
 }
 
+// Names of classes come from folders and files: bytes that are not UTF-8 become U+FFFD.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 void add_evaluation(Json& json, const std::string& prefix, const Evaluation& e) {
   json[prefix + "/loss"] = e.loss;
   json[prefix + "/accuracy"] = e.accuracy;
@@ -92,7 +97,7 @@ std::string summary_json(const Summary& s) {
   json["total_seconds"] = s.total_seconds;
   json["samples_per_second"] = s.samples_per_second;
   json["peak_memory_bytes"] = s.peak_memory_bytes;
-  return json.dump(2) + "\n";
+  return text_of(json) + "\n";
 }
 
 void RunFolder::run_ended(const Summary& summary) {
@@ -108,7 +113,7 @@ void RunFolder::save(const Parameters& parameters, const Network& network,
       {"classes", classes},
       {"normalizer",
        {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
-  write_file(path_ / "model" / "network.json", json.dump(2) + "\n");
+  write_file(path_ / "model" / "network.json", text_of(json) + "\n");
 }
 
 SavedRun load_run(const fs::path& path) {

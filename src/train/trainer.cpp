@@ -19,8 +19,6 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
-
 }  // namespace
 
 int64_t micro_batch_for(int64_t batch, int64_t limit, int64_t samples) {
@@ -63,13 +61,23 @@ double Trainer::current_rate(int64_t epoch, int64_t step) const {
                        static_cast<double>(config_.train.epochs), 1);
 }
 
-void Trainer::diverged(int64_t epoch, double loss, double norm) {
-  std::copy(last_good_.begin(), last_good_.end(), parameters_.weights().begin());
+Trainer::Snapshot Trainer::snapshot(int64_t epoch) const {
+  const auto weights = parameters_.weights(), state = parameters_.state();
+  return {epoch, {weights.begin(), weights.end()}, {state.begin(), state.end()}};
+}
+
+void Trainer::restore(const Snapshot& snapshot) {
+  std::copy(snapshot.weights.begin(), snapshot.weights.end(), parameters_.weights().begin());
+  std::copy(snapshot.state.begin(), snapshot.state.end(), parameters_.state().begin());
+}
+
+void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
+  restore(last_good_);
   throw Diverged(
       "training diverged at step {} (epoch {}): loss {}, gradient norm {}. The weights from the "
       "end "
       "of epoch {} are kept. Try a smaller optimizer.lr (it was {}), or train.clip_norm=1",
-      optimizer_.steps() + 1, epoch, loss, norm, epoch - 1, config_.optimizer.lr);
+      step, epoch, loss, norm, last_good_.epoch, config_.optimizer.lr);
 }
 
 StepReport Trainer::step(int64_t epoch, int64_t step, EpochSums& sums) {
@@ -95,10 +103,13 @@ StepReport Trainer::step(int64_t epoch, int64_t step, EpochSums& sums) {
   gradient_seconds_.push_back(seconds);
   const double loss = total.loss / static_cast<double>(rows);
   const double norm = std::sqrt(device_.squared_norm(parameters_.gradients()));
-  if (!std::isfinite(loss) || !std::isfinite(norm)) diverged(epoch, loss, norm);
+  if (!std::isfinite(loss) || !std::isfinite(norm))
+    diverged(epoch, optimizer_.steps() + 1, loss, norm);
+  if (step == 1) last_good_ = std::move(candidate_);  // they have just given a finite loss
   const double limit = config_.train.clip_norm;
   const double scale = limit > 0 && norm > limit ? limit / norm : 1;
   const double rate = current_rate(epoch, step);
+  gradient_norm_ = norm;
   optimizer_.step(parameters_.weights(), parameters_.gradients(), static_cast<float>(rate),
                   static_cast<float>(scale));
   sums.loss += total.loss;
@@ -116,7 +127,7 @@ StepReport Trainer::step(int64_t epoch, int64_t step, EpochSums& sums) {
 }
 
 EpochReport Trainer::train_epoch(int64_t epoch, const std::atomic<bool>& stop) {
-  last_good_ = copy_of(parameters_.weights());
+  candidate_ = snapshot(epoch - 1);
   const double start = clock_.seconds();
   loader_.start_epoch(epoch);
   EpochSums sums;
@@ -144,8 +155,7 @@ void Trainer::keep_if_best(const EpochReport& report) {
   best_loss_ = report.validation->loss;
   best_epoch_ = report.epoch;
   if (config_.train.keep != "best") return;
-  best_ = copy_of(parameters_.weights());
-  best_state_ = copy_of(parameters_.state());
+  best_ = snapshot(report.epoch);
 }
 
 Summary Trainer::run(const std::atomic<bool>& stop) {
@@ -167,6 +177,10 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
     const EpochReport report = train_epoch(epoch, stop);
     trained_seconds += report.seconds;
     trained_samples += report.samples_per_second * report.seconds;
+    if (report.global_step == 0) {  // interrupted before anything was done
+      summary.ending = Ending::interrupted;
+      break;
+    }
     summary.epochs = epoch;
     summary.train_loss = report.loss;
     summary.train_accuracy = report.accuracy;
@@ -184,14 +198,15 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
       break;
     }
   }
-  if (!best_.empty()) {
-    std::copy(best_.begin(), best_.end(), parameters_.weights().begin());
-    std::copy(best_state_.begin(), best_state_.end(), parameters_.state().begin());
+  if (!best_.weights.empty()) {
+    restore(best_);
     summary.best_epoch = best_epoch_;
     summary.validation = evaluate(*data_.validation, program_, parameters_, clock_);
   }
   if (data_.test && summary.ending != Ending::interrupted)
     summary.test = evaluate(*data_.test, program_, parameters_, clock_);
+  if (summary.test && !std::isfinite(summary.test->loss))  // the last step blew up
+    diverged(summary.epochs, optimizer_.steps(), summary.test->loss, gradient_norm_);
   summary.gradient_seconds = median(gradient_seconds_);
   summary.samples_per_second = trained_samples / std::max(trained_seconds, 1e-9);
   summary.total_seconds = clock_.seconds() - start;

@@ -41,11 +41,19 @@ class Trainer {
     int64_t correct = 0, samples = 0;
   };
 
+  // Weights and running statistics at some moment.
+  struct Snapshot {
+    int64_t epoch = 0;  // at whose end
+    std::vector<float> weights, state;
+  };
+  Snapshot snapshot(int64_t epoch) const;
+  void restore(const Snapshot& snapshot);
+
   EpochReport train_epoch(int64_t epoch, const std::atomic<bool>& stop);
   StepReport step(int64_t epoch, int64_t step, EpochSums& sums);
   double current_rate(int64_t epoch, int64_t step) const;
   void keep_if_best(const EpochReport& report);
-  [[noreturn]] void diverged(int64_t epoch, double loss, double norm);
+  [[noreturn]] void diverged(int64_t epoch, int64_t step, double loss, double norm);
 
   RunConfig config_;
   Device& device_;
@@ -59,8 +67,9 @@ class Trainer {
   Optimizer optimizer_;
   BatchLoader loader_;
   std::vector<double> gradient_seconds_;
-  std::vector<float> last_good_, best_;
-  std::vector<float> best_state_;
+  Snapshot last_good_, candidate_,
+      best_;  // candidate: of this epoch's start, until a loss proves it
+  double gradient_norm_ = 0;
   double best_loss_ = 0;
   int64_t best_epoch_ = 0;
 };

@@ -1,5 +1,6 @@
 // The presets, as the program shows them.
 
+#include <fstream>
 #include <map>
 
 #include "app/process_testing.h"
@@ -55,6 +56,13 @@ TEST_F(Presets, TheReferenceListsEveryKeyAndLayer) {
   expect_says(
       lockstep({"config", "--reference"}).out,
       {"`train.epochs`", "`optimizer.lr`", "`device.threads`", "`dense OUTPUTS", "residual("});
+}
+
+TEST_F(Presets, TheConfigurationReferenceIsUpToDate) {
+  std::ifstream file(fs::path(LOCKSTEP_TESTS_FOLDER) / "../docs/configuration.md");
+  const std::string saved(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(lockstep({"config", "--reference"}).out, saved)
+      << "write it anew: build/lockstep config --reference > docs/configuration.md";
 }
 
 }  // namespace

@@ -104,5 +104,13 @@ TEST(Parameters, LieInTheArenaAsTheLayersReadThem) {
   EXPECT_EQ(parameters.gradients().size(), 96u);
 }
 
+TEST(Parameters, OfANormAfterFlattenAreChannelFirstInFiles) {
+  const Network network({"flatten", "batchnorm"}, {2, 2, 2});
+  Parameters p(network);
+  for (size_t i = 0; i < 8; ++i) p.weights()[i] = static_cast<float>(i);
+  EXPECT_EQ(Parameters::to_canonical(p.entries()[0], p.weights()),
+            (std::vector<float>{0, 2, 4, 6, 1, 3, 5, 7}));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -166,7 +166,9 @@ TEST_F(Safetensors, NoBytesBetweenTensorsAreLeftOver) {
 
 TEST_F(Safetensors, ANameIsUsedOnce) {
   const std::string twice = entry("a", "[1]", "[0,4]") + "," + entry("a", "[1]", "[4,8]");
-  EXPECT_NE(error_for(header(twice), 8), "no error");
+  expect_says(error_for(header(twice), 8), {"'a' is used twice"});
+  const std::string same = entry("a", "[1]", "[0,4]");
+  expect_says(error_for(header(same + "," + same), 4), {"'a' is used twice"});
 }
 
 TEST_F(Safetensors, MetadataIsTextByName) {

@@ -146,5 +146,10 @@ TEST(RunConfig, SoftmaxTwiceIsAMistake) {
   EXPECT_NO_THROW(check(config));
 }
 
+TEST(RunConfig, KeepsEveryDigitOfASeed) {
+  const RunConfig config = parse_config("seed = 8007199254740993", "a.toml");
+  EXPECT_EQ(config.seed, 8007199254740993);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -123,6 +123,33 @@ TEST(Divergence, KeepsTheWeightsFromBeforeTheEpoch) {
   EXPECT_EQ(training.weights(), initial);
 }
 
+TEST(Divergence, KeepsTheStatisticsToo) {
+  RunConfig config = digits_config();
+  config.optimizer = {.name = "sgd", .lr = 1e30};
+  Training training(config);
+  const std::vector<float> before = training.state();
+  EXPECT_THROW(training.run(), Diverged);
+  EXPECT_EQ(training.state(), before);
+}
+
+TEST(Divergence, OfAFullBatchKeepsWeightsThatWork) {
+  RunConfig config = iris_config();
+  config.train.batch = 0;
+  config.optimizer = {.name = "sgd", .lr = 1e30};
+  Training training(config);
+  const std::vector<float> initial = training.weights();
+  EXPECT_THROW(training.run(), Diverged);
+  EXPECT_EQ(training.weights(), initial);
+}
+
+TEST(Divergence, AtTheLastStepIsNoticed) {
+  RunConfig config = iris_config();
+  config.train.batch = 0;
+  config.train.epochs = 1;
+  config.optimizer = {.name = "sgd", .lr = 1e30};
+  expect_says(error_of<Diverged>([&] { Training(config).run(); }), {"diverged at step 1"});
+}
+
 TEST(Divergence, KeepsTheLastGoodEpoch) {
   // Two epochs at a sane rate, then one that is not.
   RunConfig config = iris_config();

@@ -16,6 +16,7 @@ class Conv final : public Layer {
   std::vector<ParameterSpec> parameters(const Signal& in) const override;
   double flops(const Signal& in) const override;
   Shape needed_input(const Shape& in, const Shape& needed_output) const override;
+  bool cuts_output() const override { return true; }
   bool fuses_relu() const override { return true; }
   bool fuses_max_pool() const override { return true; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;

@@ -14,6 +14,7 @@ class Pool final : public Layer {
   std::string text() const override { return kind() + " " + window_text(window_, true); }
   Signal output(const Signal& in) const override;
   Shape needed_input(const Shape& in, const Shape& needed_output) const override;
+  bool cuts_output() const override { return true; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
   bool is_plain_max_2x2() const;  // the one that convolutions can take in

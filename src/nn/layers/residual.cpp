@@ -16,24 +16,23 @@ class ResidualKernel final : public Kernel {
         in_(p.in.elements()),
         out_(p.out.elements()),
         batch_(p.batch),
-        body_(device, body, p.in, p.batch, p.needs_dx, "", p.index * 64),
-        shortcut_(device, shortcut, p.in, p.batch, p.needs_dx, "shortcut.", p.index * 64 + 32) {}
+        body_(device, body, p.in, p.batch, p.needs_dx, "", p.index * 1024),
+        shortcut_(device, shortcut, p.in, p.batch, p.needs_dx, "shortcut.", p.index * 1024 + 512) {}
 
   const char* name() const override { return "residual"; }
 
   KernelNeeds needs() const override {
     const KernelNeeds a = body_.needs(), b = shortcut_.needs();
-    return {.stash = a.stash + b.stash,
+    return {.stash = a.stash + b.stash + 2 * branch_bytes(),
             .scratch = std::max(a.scratch, b.scratch) + 2 * branch_bytes()};
   }
 
   void forward(const Pass& p) override {
-    float* other = reinterpret_cast<float*>(p.scratch);
-    body_.forward(for_body(p));
-    Pass q = for_shortcut(p);
-    q.y = other;
-    shortcut_.forward(q);
-    device_.add({p.y, size(p, out_)}, {other, size(p, out_)});
+    const Pass body = for_body(p), shortcut = for_shortcut(p);
+    body_.forward(body);
+    shortcut_.forward(shortcut);
+    std::copy(body.y, body.y + p.rows * out_, p.y);
+    device_.add({p.y, size(p, out_)}, {shortcut.y, size(p, out_)});
   }
 
   void backward(const Pass& p) override {
@@ -56,14 +55,22 @@ class ResidualKernel final : public Kernel {
     return static_cast<size_t>(p.rows * elements);
   }
 
+  // Each branch keeps its own output: the backward pass of an activation reads it.
+  float* branch_output(const Pass& p, size_t branch) const {
+    return reinterpret_cast<float*>(p.stash + body_.needs().stash + shortcut_.needs().stash +
+                                    branch * branch_bytes());
+  }
+
   Pass for_body(const Pass& p) const {
     Pass q = p;
+    q.y = branch_output(p, 0);
     q.scratch = p.scratch + 2 * branch_bytes();
     return q;
   }
 
   Pass for_shortcut(const Pass& p) const {
     Pass q = for_body(p);
+    q.y = branch_output(p, 1);
     q.weights = p.weights + body_.weight_floats();
     q.gradients = p.gradients ? p.gradients + body_.weight_floats() : nullptr;
     q.state = p.state + body_.state_floats();

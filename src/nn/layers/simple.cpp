@@ -61,6 +61,8 @@ namespace {
 
 ParameterSpec a_value_a_channel(const char* name, const Signal& in, Role role) {
   const Shape shape{in.shape.channels()};
+  if (in.shape.rank() == 1 && in.image.is_image())  // flattened: PyTorch has channels first
+    return {.name = name, .stored = in.image, .axes = {2, 0, 1}, .canonical = shape, .role = role};
   return {.name = name, .stored = shape, .axes = {0}, .canonical = shape, .role = role};
 }
 
