@@ -16,6 +16,7 @@ TEST_F(Presets, HaveTheParametersTheyAreKnownFor) {
       {"simple-cnn", 320 + 18'496 + 401'536 + 8'256 + 650},
       {"mnist-cnn-sgd", 320 + 18'496 + 401'536 + 8'256 + 650},
       {"iris-mlp", 250 + 153},
+      {"iris-mlp-small-batch", 250 + 153},
       {"mlp-1", 401'920 + 5'130},
       {"mlp-3", 401'920 + 131'328 + 32'896 + 1'290},
       {"fashion-mlp", 200'960 + 32'896 + 1'290},
