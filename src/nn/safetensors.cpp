@@ -112,8 +112,8 @@ void write_safetensors(const fs::path& path, const std::vector<NamedTensor>& ten
   std::memcpy(content.data() + sizeof(length), text.data(), text.size());
   uint8_t* to = content.data() + sizeof(length) + text.size();
   for (const NamedTensor& tensor : tensors) {
-    std::memcpy(to, tensor.values.data(), tensor.values.size() * sizeof(float));
-    to += tensor.values.size() * sizeof(float);
+    to = std::copy_n(reinterpret_cast<const uint8_t*>(tensor.values.data()),
+                     tensor.values.size() * sizeof(float), to);
   }
   write_file(path, content);
 }
