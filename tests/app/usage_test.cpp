@@ -105,9 +105,9 @@ TEST_F(Usage, CompletionsAreWhatTheShellUnderstands) {
   EXPECT_EQ(bash.err, "");
   const Ended words = shell(
       "source <(lockstep completion bash); COMP_WORDS=(lockstep tr); COMP_CWORD=1; _lockstep; "
-      "echo ${COMPREPLY[@]}; COMP_WORDS=(lockstep train iris); COMP_CWORD=2; _lockstep; "
+      "echo ${COMPREPLY[@]}; COMP_WORDS=(lockstep train cnn-); COMP_CWORD=2; _lockstep; "
       "echo ${COMPREPLY[@]}; COMP_WORDS=(lockstep train --js); _lockstep; echo ${COMPREPLY[@]}");
-  EXPECT_EQ(words.out, "train\niris-mlp\n--json\n") << words.err;
+  EXPECT_EQ(words.out, "train\ncnn-690k\n--json\n") << words.err;
   expect_says(lockstep({"completion", "fish"}).out, {"complete -c lockstep", "iris-mlp"});
   expect_says(lockstep({"completion", "zsh"}).out, {"#compdef lockstep"});
   expect_refused({"completion", "cmd"}, {"completion --help"});
