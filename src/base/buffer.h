@@ -6,8 +6,13 @@
 
 namespace lockstep {
 
-// Zeroed memory that starts on a cache line (large ones on a huge page, where the system gives
-// one).
+struct FreeMemory {
+  size_t mapped = 0;  // bytes, where the memory was mapped
+  void operator()(std::byte* memory) const;
+};
+
+// Zeroed memory that starts on a cache line. Large ones come from the kernel a page at a time as
+// they are touched, in huge pages where it gives them.
 class Buffer {
  public:
   Buffer() = default;
@@ -20,10 +25,7 @@ class Buffer {
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  std::unique_ptr<std::byte, FreeMemory> memory_;
   size_t bytes_ = 0;
 };
 

@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 #include <hwy/highway.h>
 
-#include <dnnl.hpp>
+#include <dnnl_version.h>
 
 namespace lockstep {
 
 std::string tensor_libraries() {
-  const dnnl_version_t* v = dnnl::version();
-  return fmt::format("oneDNN {}.{}.{}, Highway {}.{}.{}", v->major, v->minor, v->patch, HWY_MAJOR,
-                     HWY_MINOR, HWY_PATCH);
+  return fmt::format("oneDNN {}.{}.{}, Highway {}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR,
+                     DNNL_VERSION_PATCH, HWY_MAJOR, HWY_MINOR, HWY_PATCH);
 }
 
 }  // namespace lockstep
