@@ -356,9 +356,9 @@ class SparseInputGradient final : public ConvInputGradient {
         rows_(std::max(window_extent(spec).rows, spec.in.height() + spec.window.pad_y)),
         columns_(std::max(window_extent(spec).columns, spec.in.width() + spec.window.pad_x)),
         starts_(pooled_starts(spec, columns_ * spec.in.channels())),
-        // As many samples at once as keep dx in the second-level cache: each pass over them reads
+        // As many samples at once as keep dx in the first-level cache: each pass over them reads
         // one slice of the weights.
-        group_(std::clamp<int64_t>(32 * 1024 / sample_pitch(), 1, 32)) {}
+        group_(std::clamp<int64_t>(8 * 1024 / sample_pitch(), 1, 32)) {}
 
   const char* name() const override { return "sparse"; }
 
