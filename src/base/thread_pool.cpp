@@ -17,19 +17,18 @@ void relax() {
 #endif
 }
 
-// Waits until the value differs from `seen`: spins first, since the next loop usually starts within
-// microseconds; then lets others run, who may be the one waited for when cores are short; then
-// sleeps.
+// Whether the value became other than `seen` soon: spins first, since the next loop usually starts
+// within microseconds; then lets others run, who may be the one waited for when cores are short.
 template <typename T>
-void wait_for_change(const std::atomic<T>& value, T seen) {
+bool changes_soon(const std::atomic<T>& value, T seen) {
   for (int spin = 0; spin < 3000; ++spin) {
-    if (value.load(std::memory_order_acquire) != seen) return;
+    if (value.load(std::memory_order_acquire) != seen) return true;
     if (spin < 2000)
       relax();
     else
       std::this_thread::yield();
   }
-  value.wait(seen, std::memory_order_acquire);
+  return false;
 }
 
 }  // namespace
@@ -42,17 +41,32 @@ ThreadPool::ThreadPool(int threads) : errors_(static_cast<size_t>(threads)) {
 
 ThreadPool::~ThreadPool() {
   ending_.store(true, std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
+  start_round();
   for (std::thread& helper : helpers_) helper.join();
+}
+
+// Sleeping is by condition variable, not by std::atomic::wait: a library that is loaded later has a
+// table of waiters of its own, in which the program's notify would find nobody.
+void ThreadPool::start_round() {
+  {
+    const std::lock_guard lock(mutex_);
+    round_.fetch_add(1, std::memory_order_release);
+  }
+  started_.notify_all();
 }
 
 void ThreadPool::help(int member) {
   for (uint32_t seen = 0;; ++seen) {
-    wait_for_change(round_, seen);
+    if (!changes_soon(round_, seen)) {
+      std::unique_lock lock(mutex_);
+      started_.wait(lock, [&] { return round_.load(std::memory_order_acquire) != seen; });
+    }
     if (ending_.load(std::memory_order_relaxed)) return;
     run_share(member);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      { const std::lock_guard lock(mutex_); }  // whoever is about to sleep does so before this
+      finished_.notify_one();
+    }
   }
 }
 
@@ -78,10 +92,13 @@ void ThreadPool::split(int64_t count, int64_t grain, const Body& body) {
   count_ = count;
   grain_ = grain;
   busy_.store(static_cast<int>(helpers_.size()), std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
+  start_round();
   run_share(0);
-  for (int busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) wait_for_change(busy_, busy);
+  for (int busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) {
+    if (changes_soon(busy_, busy)) continue;
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [&] { return busy_.load(std::memory_order_acquire) == 0; });
+  }
   for (std::exception_ptr& error : errors_)
     if (error) std::rethrow_exception(std::exchange(error, nullptr));
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -25,10 +27,13 @@ class ThreadPool {
   void split(int64_t count, int64_t grain, const Body& body);
 
  private:
+  void start_round();
   void help(int member);
   void run_share(int member);
 
   std::vector<std::thread> helpers_;
+  std::mutex mutex_;
+  std::condition_variable started_, finished_;
   std::atomic<uint32_t> round_{0};
   std::atomic<int> busy_{0};
   std::atomic<bool> ending_{false};
