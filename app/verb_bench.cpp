@@ -33,20 +33,15 @@ class Stopwatch final : public PassListener {
  public:
   explicit Stopwatch(const Clock& clock) : clock_(clock) {}
   void restart() { last_ = clock_.seconds(); }
-  double lap(const std::string& what) {
-    const double now = clock_.seconds(), taken = now - last_;
-    if (!samples_.contains(what)) order_.push_back(what);
-    samples_[what].push_back(taken);
+  void lap(const std::string& what) {
+    const double now = clock_.seconds();
+    samples_[what].push_back(now - last_);
     last_ = now;
-    return taken;
   }
   void layer_done(const std::string& layer, bool backward, std::span<float>) override {
     lap((backward ? "backward " : "forward ") + layer);
   }
-  void forget() {
-    samples_.clear();
-    order_.clear();
-  }
+  void forget() { samples_.clear(); }
   double median(const std::string& what) {
     std::vector<double>& all = samples_[what];
     if (all.empty()) return 0;
@@ -57,7 +52,6 @@ class Stopwatch final : public PassListener {
  private:
   const Clock& clock_;
   double last_ = 0;
-  std::vector<std::string> order_;
   std::map<std::string, std::vector<double>> samples_;
 };
 

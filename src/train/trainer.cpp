@@ -75,8 +75,7 @@ void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
   restore(last_good_);
   throw Diverged(
       "training diverged at step {} (epoch {}): loss {}, gradient norm {}. The weights from the "
-      "end "
-      "of epoch {} are kept. Try a smaller optimizer.lr (it was {}), or train.clip_norm=1",
+      "end of epoch {} are kept. Try a smaller optimizer.lr (it was {}), or train.clip_norm=1",
       step, epoch, loss, norm, last_good_.epoch, config_.optimizer.lr);
 }
 
