@@ -14,7 +14,9 @@ struct DataConfig {
   double validation = 0;           // below 1 a share of the training part, else a number of samples
   double test = 0;                 // the same, for sources that come without a test part
   bool stratified = false;         // splits keep the share of each class
-  int64_t limit = 0;               // train on this many samples only; 0 means all
+  std::string splitter = "lockstep";  // or scikit-learn: the test rows of its train_test_split
+  int64_t split_seed = -1;            // -1: the run's seed
+  int64_t limit = 0;                  // train on this many samples only; 0 means all
   int workers = 0;  // threads that prepare batches ahead; 0: the training thread does
 };
 

@@ -28,7 +28,18 @@ Rows cut(const SourceData& source, const DataConfig& config, uint64_t seed) {
                      Rng(seed, Purpose::split, stream));
   };
   rows.train = natural_order(samples.size());
-  if (config.test != 0) {
+  if (config.test != 0 && config.splitter == "scikit-learn") {
+    if (seed > UINT32_MAX)
+      throw UserError("scikit-learn takes a random_state up to {}, not {}; set data.split_seed",
+                      UINT32_MAX, seed);
+    if (config.stratified)
+      throw UserError(
+          "data.splitter = \"scikit-learn\" takes rows regardless of their class; set "
+          "data.stratified = false, or data.splitter = \"lockstep\"");
+    rows.test =
+        take_part_as_scikit_learn(rows.train, part_size(config.test, samples.size(), "data.test"),
+                                  static_cast<uint32_t>(seed));
+  } else if (config.test != 0) {
     rows.test = take(config.test, "data.test", test_stream);
   } else {
     const auto border = rows.train.begin() + source.train_rows;
@@ -56,8 +67,9 @@ std::unique_ptr<Dataset> part(const std::shared_ptr<const Dataset>& whole,
 
 std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed) {
   if (config.test == 0 && config.validation == 0 && config.limit == 0) return "";
-  return fmt::format(", split{} by seed {} into {} train, {} validation, {} test",
-                     config.stratified ? " by class" : "", seed,
+  return fmt::format(", split{}{} by seed {} into {} train, {} validation, {} test",
+                     config.stratified ? " by class" : "",
+                     config.splitter == "lockstep" ? "" : " as " + config.splitter, seed,
                      grouped(static_cast<int64_t>(rows.train.size())),
                      grouped(static_cast<int64_t>(rows.validation.size())),
                      grouped(static_cast<int64_t>(rows.test.size())));
@@ -65,8 +77,9 @@ std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed
 
 }  // namespace
 
-DataSplits load_data(const DataConfig& config, uint64_t seed, const Say& say,
+DataSplits load_data(const DataConfig& config, uint64_t run_seed, const Say& say,
                      const Normalizer* given) {
+  const uint64_t seed = config.split_seed < 0 ? run_seed : static_cast<uint64_t>(config.split_seed);
   check_normalizer_type(config.normalize);  // before anything slow
   SourceData source = find_source(config.name).load(config, say);
   Rows rows = cut(source, config, seed);

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// All samples of a source in memory, as they were read; a batch is normalised when it is read.
+// All samples of a source in memory, as they were read; batches are normalised.
 class RawDataset : public Dataset {
  public:
   int64_t size() const override { return static_cast<int64_t>(labels_.size()); }
@@ -20,7 +20,7 @@ class RawDataset : public Dataset {
 
   // The normalisation of this type that these rows (the training part) ask for.
   virtual Normalizer fit(const std::string& type, std::span<const int64_t> rows) const = 0;
-  void set_normalizer(Normalizer normalizer);
+  virtual void set_normalizer(Normalizer normalizer);
   const Normalizer& normalizer() const { return normalizer_; }
 
  protected:

@@ -1,7 +1,9 @@
 #include "data/split.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <random>
 
 #include "base/error.h"
 #include "data/counts.h"
@@ -61,6 +63,26 @@ std::vector<int64_t> take_part(std::vector<int64_t>& rows, int64_t count, const 
   std::sort(taken.begin(), taken.end());
   std::sort(kept.begin(), kept.end());
   rows = std::move(kept);
+  return taken;
+}
+
+std::vector<int64_t> take_part_as_scikit_learn(std::vector<int64_t>& rows, int64_t count,
+                                               uint32_t seed) {
+  ENSURE(count >= 0 && count <= static_cast<int64_t>(rows.size()));
+  // NumPy's RandomState(seed).permutation: numbers are masked to the next power of two and drawn
+  // again while too large.
+  std::mt19937 random(seed);
+  for (uint32_t last = static_cast<uint32_t>(rows.size()) - 1; last > 0; --last) {
+    const uint32_t mask = static_cast<uint32_t>(std::bit_ceil(uint64_t{last} + 1) - 1);
+    uint32_t other;
+    do other = static_cast<uint32_t>(random()) & mask;
+    while (other > last);
+    std::swap(rows[last], rows[other]);
+  }
+  std::vector<int64_t> taken(rows.begin(), rows.begin() + count);
+  rows.erase(rows.begin(), rows.begin() + count);
+  std::sort(taken.begin(), taken.end());
+  std::sort(rows.begin(), rows.end());
   return taken;
 }
 

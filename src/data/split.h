@@ -17,4 +17,9 @@ int64_t part_size(double asked, int64_t size, const std::string& key);
 std::vector<int64_t> take_part(std::vector<int64_t>& rows, int64_t count, const Dataset& dataset,
                                bool stratified, Rng rng);
 
+// The same with the rows that scikit-learn's train_test_split(random_state=seed) would take as its
+// test part, so that a script's split can be repeated.
+std::vector<int64_t> take_part_as_scikit_learn(std::vector<int64_t>& rows, int64_t count,
+                                               uint32_t seed);
+
 }  // namespace lockstep

@@ -13,7 +13,8 @@ TableDataset::TableDataset(std::vector<std::string> features, std::vector<float>
     : RawDataset(Shape{static_cast<int64_t>(features.size())}, std::move(labels),
                  std::move(classes)),
       features_(std::move(features)),
-      values_(std::move(values)) {
+      values_(std::move(values)),
+      normalized_(values_) {
   ENSURE(values_.size() == static_cast<size_t>(size()) * features_.size());
 }
 
@@ -21,8 +22,14 @@ std::span<const float> TableDataset::values(int64_t row) const {
   return std::span(values_).subspan(static_cast<size_t>(row) * features_.size(), features_.size());
 }
 
+void TableDataset::set_normalizer(Normalizer normalizer) {
+  RawDataset::set_normalizer(std::move(normalizer));
+  this->normalizer().apply(values_, normalized_);
+}
+
 void TableDataset::read_row(int64_t row, std::span<float> out) const {
-  normalizer().apply(values(row), out);
+  std::copy_n(normalized_.begin() + row * static_cast<int64_t>(features_.size()), features_.size(),
+              out.begin());
 }
 
 Normalizer TableDataset::fit(const std::string& type, std::span<const int64_t> rows) const {

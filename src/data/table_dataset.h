@@ -13,13 +13,15 @@ class TableDataset : public RawDataset {
   const std::vector<std::string>& features() const { return features_; }
   std::span<const float> values(int64_t row) const;
   Normalizer fit(const std::string& type, std::span<const int64_t> rows) const override;
+  void set_normalizer(Normalizer normalizer) override;
 
  protected:
   void read_row(int64_t row, std::span<float> out) const override;
 
  private:
   std::vector<std::string> features_;
-  std::vector<float> values_;
+  std::vector<float> values_;      // as they were read
+  std::vector<float> normalized_;  // as batches get them; once, since tables are small
 };
 
 }  // namespace lockstep

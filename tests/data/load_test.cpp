@@ -88,6 +88,31 @@ TEST(LoadData, KeepsTheShareOfEachClassWhenStratified) {
   for (const int count : class_counts(*splits.validation)) EXPECT_NEAR(count, 10.3, 0.8);
 }
 
+TEST(LoadData, TakesTheRowsOfScikitLearnsSplit) {
+  DataConfig config = named("iris");
+  config.test = 0.2;
+  config.splitter = "scikit-learn";
+  config.split_seed = 42;
+  // sorted(train_test_split(range(150), test_size=0.2, random_state=42)[1])
+  const std::vector<int64_t> expected = {9,   12,  18,  19,  26,  29,  30,  31,  36,  45,
+                                         55,  56,  64,  68,  69,  73,  76,  78,  82,  104,
+                                         108, 110, 118, 127, 128, 131, 132, 141, 143, 145};
+  EXPECT_EQ(rows_of(*load_data(config, 1).test), expected);
+  EXPECT_EQ(load_data(config, 1).train->size(), 120);
+  config.stratified = true;
+  expect_says(error_of<UserError>([&] { load_data(config, 1); }),
+              {"scikit-learn", "data.stratified = false"});
+}
+
+TEST(LoadData, RunsOfSeveralSeedsCanShareASplit) {
+  DataConfig config = named("iris");
+  config.test = 0.2;
+  config.split_seed = 5;
+  EXPECT_EQ(rows_of(*load_data(config, 1).test), rows_of(*load_data(config, 2).test));
+  config.split_seed = -1;
+  EXPECT_NE(rows_of(*load_data(config, 1).test), rows_of(*load_data(config, 2).test));
+}
+
 TEST(LoadData, LimitsTheTrainingPartOnly) {
   DataConfig config = named("mnist-sample");
   config.limit = 50;
