@@ -49,6 +49,7 @@ void train(const Options& options) {
       summary = trainer.run(interrupt.flag());
     } catch (const Diverged&) {
       save();
+      folder.finish();
       throw;
     }
   }

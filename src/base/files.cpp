@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 
@@ -114,24 +115,58 @@ std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
   return content;
 }
 
-void write_file(const fs::path& path, std::span<const uint8_t> content) {
-  fs::path aside = path;
-  aside += ".new";
+StagedFile::StagedFile(const fs::path& path, std::span<const uint8_t> content)
+    : path_(path),
+      aside_(path.string() + ".new"),
+      fd_(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  if (fd_ < 0) throw Failure("cannot write {}: {}", path_.string(), reason());
   try {
-    const Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file.get() < 0) throw Failure("cannot write {}: {}", path.string(), reason());
-    write_all(file.get(), content, path);
-    if (::fsync(file.get()) != 0) throw Failure("cannot write {}: {}", path.string(), reason());
-    if (::rename(aside.c_str(), path.c_str()) != 0)
-      throw Failure("cannot write {}: {}", path.string(), reason());
+    write_all(fd_, content, path_);
   } catch (...) {
-    ::unlink(aside.c_str());
+    ::close(fd_);
+    ::unlink(aside_.c_str());
     throw;
   }
 }
 
+StagedFile::StagedFile(const fs::path& path, std::string_view content)
+    : StagedFile(path, as_bytes(content)) {}
+
+StagedFile::StagedFile(StagedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      aside_(std::move(other.aside_)),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+StagedFile::~StagedFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(aside_.c_str());
+}
+
+void StagedFile::commit() {
+  if (::fsync(fd_) != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0)
+    throw Failure("cannot write {}: {}", path_.string(), reason());
+  ::close(std::exchange(fd_, -1));
+}
+
+void write_file(const fs::path& path, std::span<const uint8_t> content) {
+  StagedFile(path, content).commit();
+}
+
 void write_file(const fs::path& path, std::string_view content) {
   write_file(path, as_bytes(content));
+}
+
+void BackgroundCommits::add(StagedFile file) {
+  pending_.push_back(
+      std::async(std::launch::async, [staged = std::move(file)]() mutable { staged.commit(); }));
+}
+
+void BackgroundCommits::finish() {
+  std::vector<std::future<void>> all = std::move(pending_);
+  pending_.clear();
+  for (std::future<void>& one : all) one.wait();
+  for (std::future<void>& one : all) one.get();
 }
 
 void make_folder(const fs::path& path) {
@@ -162,9 +197,17 @@ LineFile::LineFile(const fs::path& path)
 }
 
 void LineFile::append(std::string_view line) {
-  const bool whole = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
-                     std::fputc('\n', file_.get()) != EOF && std::fflush(file_.get()) == 0;
-  if (!whole) throw Failure("cannot write {}: {}", path_.string(), reason());
+  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() ||
+      std::fputc('\n', file_.get()) == EOF)
+    throw Failure("cannot write {}: {}", path_.string(), reason());
+  const auto now = std::chrono::steady_clock::now();
+  if (now - flushed_ < std::chrono::milliseconds(50)) return;
+  flush();
+  flushed_ = now;
+}
+
+void LineFile::flush() {
+  if (std::fflush(file_.get()) != 0) throw Failure("cannot write {}: {}", path_.string(), reason());
 }
 
 }  // namespace lockstep

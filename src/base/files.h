@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,21 +22,49 @@ std::vector<uint8_t> read_bytes(const fs::path& path);
 // that a small hostile file cannot fill the memory.
 std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit);
 
-// Writes aside, syncs, renames: the path holds either what it held before or all of the new
-// content.
+// New content of a file, written aside. commit() syncs and renames it: the path holds either what
+// it held before or all of the new content. Uncommitted, it is removed.
+class StagedFile {
+ public:
+  StagedFile(const fs::path& path, std::span<const uint8_t> content);
+  StagedFile(const fs::path& path, std::string_view content);
+  ~StagedFile();
+  StagedFile(StagedFile&& other) noexcept;
+  StagedFile& operator=(StagedFile&&) = delete;
+  void commit();
+
+ private:
+  fs::path path_, aside_;
+  int fd_;
+};
+
 void write_file(const fs::path& path, std::span<const uint8_t> content);
 void write_file(const fs::path& path, std::string_view content);
+
+// Commits files in the background and at once, so that their syncs share the disk's time. finish()
+// waits for all and throws what went wrong first.
+class BackgroundCommits {
+ public:
+  void add(StagedFile file);
+  void finish();
+
+ private:
+  std::vector<std::future<void>> pending_;
+};
 
 void make_folder(const fs::path& path);
 std::string sha256(const fs::path& path);  // in hexadecimal
 
-// A file that grows line by line; each line reaches the kernel before append returns.
+// A file that grows line by line and is never more than a moment behind: lines reach the kernel
+// when the last flush is 50 ms past, when flush() is called, and at the end.
 class LineFile {
  public:
   explicit LineFile(const fs::path& path);
   void append(std::string_view line);
+  void flush();
 
  private:
+  std::chrono::steady_clock::time_point flushed_{};
   fs::path path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };

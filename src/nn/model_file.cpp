@@ -35,7 +35,7 @@ std::map<std::string, Slot> slots(const Parameters& parameters) {
 
 }  // namespace
 
-void save_model(const fs::path& path, const Parameters& parameters) {
+std::vector<uint8_t> model_bytes(const Parameters& parameters) {
   std::vector<NamedTensor> tensors;
   const auto add = [&](const std::vector<Parameters::Entry>& entries,
                        std::span<const float> arena) {
@@ -45,7 +45,7 @@ void save_model(const fs::path& path, const Parameters& parameters) {
   };
   add(parameters.entries(), parameters.weights());
   add(parameters.state_entries(), parameters.state());
-  write_safetensors(path, tensors, {{"format", "pt"}});
+  return safetensors_bytes(tensors, {{"format", "pt"}});
 }
 
 void load_model(const fs::path& path, Parameters& parameters) {

@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// Weights and running statistics under PyTorch's names and layouts.
-void save_model(const fs::path& path, const Parameters& parameters);
+// A safetensors file of weights and running statistics under PyTorch's names and layouts.
+std::vector<uint8_t> model_bytes(const Parameters& parameters);
 
 // Throws a UserError that names the first tensor which the network lacks or has in another shape.
 void load_model(const fs::path& path, Parameters& parameters);

@@ -94,8 +94,8 @@ void expect_no_gaps(const fs::path& path, std::vector<Place>& places, uint64_t d
 
 }  // namespace
 
-void write_safetensors(const fs::path& path, const std::vector<NamedTensor>& tensors,
-                       const Metadata& metadata) {
+std::vector<uint8_t> safetensors_bytes(const std::vector<NamedTensor>& tensors,
+                                       const Metadata& metadata) {
   nlohmann::ordered_json header;
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t at = 0;
@@ -115,7 +115,7 @@ void write_safetensors(const fs::path& path, const std::vector<NamedTensor>& ten
     to = std::copy_n(reinterpret_cast<const uint8_t*>(tensor.values.data()),
                      tensor.values.size() * sizeof(float), to);
   }
-  write_file(path, content);
+  return content;
 }
 
 TensorFile read_safetensors(const fs::path& path) {

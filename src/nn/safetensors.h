@@ -18,8 +18,8 @@ struct NamedTensor {
 
 using Metadata = std::map<std::string, std::string>;
 
-void write_safetensors(const fs::path& path, const std::vector<NamedTensor>& tensors,
-                       const Metadata& metadata);
+std::vector<uint8_t> safetensors_bytes(const std::vector<NamedTensor>& tensors,
+                                       const Metadata& metadata);
 
 struct TensorFile {
   std::vector<NamedTensor> tensors;

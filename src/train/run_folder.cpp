@@ -1,5 +1,6 @@
 #include "train/run_folder.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -21,12 +22,34 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-void add_evaluation(Json& json, const std::string& prefix, const Evaluation& e) {
-  json[prefix + "/loss"] = e.loss;
-  json[prefix + "/accuracy"] = e.accuracy;
-  json[prefix + "/runtime"] = e.seconds;
-  json[prefix + "/samples_per_second"] = static_cast<double>(e.samples) / std::max(e.seconds, 1e-9);
-  json[prefix + "/steps_per_second"] = static_cast<double>(e.steps) / std::max(e.seconds, 1e-9);
+// A line of metrics.jsonl. Numbers only, and many lines: a tree of JSON values would cost more than
+// a small network's epoch.
+class MetricsLine {
+ public:
+  MetricsLine& add(std::string_view name, double value) {
+    text_ += text_.empty() ? '{' : ',';
+    if (std::isfinite(value))
+      fmt::format_to(std::back_inserter(text_), "\"{}\":{}", name, value);
+    else
+      fmt::format_to(std::back_inserter(text_), "\"{}\":null", name);
+    return *this;
+  }
+  MetricsLine& add(std::string_view name, int64_t value) {
+    return add(name, static_cast<double>(value));
+  }
+  std::string text() const { return text_ + '}'; }
+
+ private:
+  std::string text_;
+};
+
+void add_evaluation(MetricsLine& line, const Evaluation& e) {
+  const double seconds = std::max(e.seconds, 1e-9);
+  line.add("eval/loss", e.loss)
+      .add("eval/accuracy", e.accuracy)
+      .add("eval/runtime", e.seconds)
+      .add("eval/samples_per_second", static_cast<double>(e.samples) / seconds)
+      .add("eval/steps_per_second", static_cast<double>(e.steps) / seconds);
 }
 
 std::vector<int64_t> extents(const Shape& shape) {
@@ -50,27 +73,32 @@ Shape shape_from(const Json& json, const fs::path& path) {
 
 RunFolder::RunFolder(const fs::path& path, const RunConfig& config)
     : path_(made(path)), log_every_(config.train.log_every), metrics_(path / "metrics.jsonl") {
-  write_file(path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config));
+  commits_.add({path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config)});
 }
 
 void RunFolder::step_done(const StepReport& r) {
   if (log_every_ == 0 || r.global_step % log_every_ != 0) return;
-  metrics_.append(Json{{"train/global_step", r.global_step},
-                       {"train/epoch", r.epoch},
-                       {"train/loss", r.loss},
-                       {"train/grad_norm", r.gradient_norm},
-                       {"train/learning_rate", r.learning_rate}}
-                      .dump());
+  metrics_.append(MetricsLine()
+                      .add("train/global_step", r.global_step)
+                      .add("train/epoch", r.epoch)
+                      .add("train/loss", r.loss)
+                      .add("train/grad_norm", r.gradient_norm)
+                      .add("train/learning_rate", r.learning_rate)
+                      .text());
 }
 
 void RunFolder::epoch_done(const EpochReport& r) {
-  Json json{
-      {"train/global_step", r.global_step}, {"train/epoch", r.epoch},
-      {"train/epoch_loss", r.loss},         {"train/accuracy", r.accuracy},
-      {"train/grad_norm", r.gradient_norm}, {"train/learning_rate", r.learning_rate},
-      {"train/epoch_seconds", r.seconds},   {"train/samples_per_second", r.samples_per_second}};
-  if (r.validation) add_evaluation(json, "eval", *r.validation);
-  metrics_.append(json.dump());
+  MetricsLine line;
+  line.add("train/global_step", r.global_step)
+      .add("train/epoch", r.epoch)
+      .add("train/epoch_loss", r.loss)
+      .add("train/accuracy", r.accuracy)
+      .add("train/grad_norm", r.gradient_norm)
+      .add("train/learning_rate", r.learning_rate)
+      .add("train/epoch_seconds", r.seconds)
+      .add("train/samples_per_second", r.samples_per_second);
+  if (r.validation) add_evaluation(line, *r.validation);
+  metrics_.append(line.text());
 }
 
 std::string summary_json(const Summary& s) {
@@ -101,19 +129,21 @@ std::string summary_json(const Summary& s) {
 }
 
 void RunFolder::run_ended(const Summary& summary) {
-  write_file(path_ / "summary.json", summary_json(summary));
+  metrics_.flush();
+  commits_.add({path_ / "summary.json", summary_json(summary)});
+  commits_.finish();
 }
 
 void RunFolder::save(const Parameters& parameters, const Network& network,
                      const std::vector<std::string>& classes, const Normalizer& normalizer) {
-  save_model(path_ / "model" / "model.safetensors", parameters);
+  commits_.add({path_ / "model" / "model.safetensors", model_bytes(parameters)});
   const Json json{
       {"input", extents(network.input())},
       {"layers", network.lines()},
       {"classes", classes},
       {"normalizer",
        {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
-  write_file(path_ / "model" / "network.json", text_of(json) + "\n");
+  commits_.add({path_ / "model" / "network.json", text_of(json) + "\n"});
 }
 
 SavedRun load_run(const fs::path& path) {

@@ -19,15 +19,17 @@ class RunFolder final : public Observer {
   const fs::path& path() const { return path_; }
   void step_done(const StepReport& report) override;
   void epoch_done(const EpochReport& report) override;
-  void run_ended(const Summary& summary) override;
+  void run_ended(const Summary& summary) override;  // and finishes
 
   void save(const Parameters& parameters, const Network& network,
             const std::vector<std::string>& classes, const Normalizer& normalizer);
+  void finish() { commits_.finish(); }  // all that was saved is on the disk
 
  private:
   fs::path path_;
   int64_t log_every_;
   LineFile metrics_;
+  BackgroundCommits commits_;
 };
 
 std::string summary_json(const Summary& summary);

@@ -49,6 +49,29 @@ TEST_F(Files, AFullDiskLeavesTheOldContentAndNothingElse) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
+TEST_F(Files, AStagedFileChangesNothingUntilItIsCommitted) {
+  write_file(folder_ / "a", "old");
+  { const StagedFile dropped(folder_ / "a", "new"); }
+  EXPECT_EQ(read_text(folder_ / "a"), "old");
+  EXPECT_FALSE(fs::exists(folder_ / "a.new"));
+  StagedFile kept(folder_ / "a", "new");
+  EXPECT_EQ(read_text(folder_ / "a"), "old");
+  kept.commit();
+  EXPECT_EQ(read_text(folder_ / "a"), "new");
+}
+
+TEST_F(Files, BackgroundCommitsAreDoneWhenFinishedAndReportWhatFailed) {
+  BackgroundCommits commits;
+  commits.add({folder_ / "a", "1"});
+  commits.add({folder_ / "b", "2"});
+  commits.finish();
+  EXPECT_EQ(read_text(folder_ / "a") + read_text(folder_ / "b"), "12");
+  fs::create_directory(folder_ / "c");
+  write_file(folder_ / "c" / "inside", "x");
+  commits.add({folder_ / "c", "a file cannot replace a folder"});
+  expect_error<Failure>([&] { commits.finish(); }, "cannot write");
+}
+
 TEST_F(Files, AMissingFileAndAFolderAreTheUsersMistakes) {
   expect_error<UserError>([&] { read_text(folder_ / "none"); }, "No such file");
   expect_error<UserError>([&] { read_text(folder_); }, "it is a folder");
@@ -60,10 +83,12 @@ TEST_F(Files, AFileWhereAFolderShouldBeIsAFailure) {
   expect_error<Failure>([&] { write_file(folder_ / "a" / "b", "x"); }, "cannot write");
 }
 
-TEST_F(Files, LinesAreThereAsSoonAsTheyAreAppended) {
+TEST_F(Files, LinesAreThereWhenFlushed) {
   LineFile lines(folder_ / "log");
   lines.append("one");
+  EXPECT_EQ(read_text(folder_ / "log"), "one\n");
   lines.append("two");
+  lines.flush();
   EXPECT_EQ(read_text(folder_ / "log"), "one\ntwo\n");
 }
 

@@ -18,7 +18,7 @@ class ModelFile : public InFolder {
   Parameters saved(const std::vector<std::string>& lines, const Shape& in) {
     Parameters parameters{Network(lines, in)};
     parameters.initialise(Init::pytorch, 5);
-    save_model(path(), parameters);
+    write_file(path(), model_bytes(parameters));
     return parameters;
   }
   std::string error_into(const std::vector<std::string>& lines, const Shape& in) {
@@ -73,7 +73,7 @@ TEST_F(ModelFile, ThatCannotBeWrittenIsAFailureAndLeavesTheOldOne) {
   const Bytes old = read_bytes(path());
   // What is written aside first ends on a full disk.
   ASSERT_EQ(::symlink("/dev/full", (path().string() + ".new").c_str()), 0);
-  expect_says(error_of<Failure>([&] { save_model(path(), parameters); }),
+  expect_says(error_of<Failure>([&] { write_file(path(), model_bytes(parameters)); }),
               {path().string(), "No space left"});
   EXPECT_EQ(read_bytes(path()), old);
   EXPECT_FALSE(fs::exists(fs::symlink_status(path().string() + ".new")));

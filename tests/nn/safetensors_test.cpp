@@ -41,7 +41,7 @@ TEST_F(Safetensors, ReadBackAsTheyWereWritten) {
                                             {"a \"quoted\" name", {1}, {7}},
                                             {"empty", {0, 4}, {}},
                                             {"scalar", {}, {9}}};
-  write_safetensors(folder() / "x", tensors, {{"format", "pt"}, {"note", "a\nb"}});
+  write_file(folder() / "x", safetensors_bytes(tensors, {{"format", "pt"}, {"note", "a\nb"}}));
   const TensorFile read = read_safetensors(folder() / "x");
   ASSERT_EQ(read.tensors.size(), tensors.size());
   for (const NamedTensor& expected : tensors) {
@@ -55,7 +55,7 @@ TEST_F(Safetensors, ReadBackAsTheyWereWritten) {
 }
 
 TEST_F(Safetensors, TheNumbersStartOnAMultipleOfEight) {
-  write_safetensors(folder() / "x", {{"a", {1}, {7}}}, {});
+  write_file(folder() / "x", safetensors_bytes({{"a", {1}, {7}}}, {}));
   const Bytes content = read_bytes(folder() / "x");
   EXPECT_EQ((content.size() - sizeof(float)) % 8, 0u);
 }
@@ -75,7 +75,8 @@ TEST_F(Safetensors, AFileThatIsNotThereIsNamed) {
 }
 
 TEST_F(Safetensors, AFileCutShortIsNotRead) {
-  write_safetensors(folder() / "whole", {{"a", {3}, {1, 2, 3}}, {"b", {2}, {4, 5}}}, {{"k", "v"}});
+  write_file(folder() / "whole",
+             safetensors_bytes({{"a", {3}, {1, 2, 3}}, {"b", {2}, {4, 5}}}, {{"k", "v"}}));
   const Bytes whole = read_bytes(folder() / "whole");
   for (size_t length = 0; length < whole.size(); ++length) {
     const fs::path cut =

@@ -11,7 +11,8 @@ class Reproducibility : public InFolder {};
 
 TEST_F(Reproducibility, TheSavedConfigurationRepeatsTheRun) {
   for (const RunConfig& config : {iris_config(), digits_config()}) {
-    const RunFolder run(folder() / config.name, config);
+    RunFolder run(folder() / config.name, config);
+    run.finish();
     const RunConfig saved = parse_config(read_text(run.path() / "config.toml"), "config.toml");
     Training first(config), second(saved);
     EXPECT_EQ(first.run().weights(), second.run().weights()) << config.name;

@@ -50,8 +50,8 @@ struct TileJob {
 // Strips of 6 rows of a^T become contiguous: to[strip][i][6].
 void pack_strips(const float* a, int64_t rows, int64_t step, int64_t depth, float* to) {
   for (int64_t first = 0; first < rows; first += tile_rows) {
-    const int64_t count = rows - first;
-    if (count >= 8) {  // eight at a time: what is too much is overwritten by the next
+    const int64_t count = std::min(rows - first, tile_rows);
+    if (rows - first >= 8) {  // eight at a time: what is too much is overwritten by the next
       const hn::CappedTag<float, 8> d8;
       const int64_t half = static_cast<int64_t>(hn::Lanes(d8));
       for (int64_t i = 0; i < depth; ++i)
@@ -59,8 +59,7 @@ void pack_strips(const float* a, int64_t rows, int64_t step, int64_t depth, floa
           hn::StoreU(hn::LoadU(d8, a + i * step + first + r), d8, to + i * tile_rows + r);
     } else {
       for (int64_t i = 0; i < depth; ++i)
-        for (int64_t r = 0; r < tile_rows; ++r)
-          to[i * tile_rows + r] = r < count ? a[i * step + first + r] : 0.0f;
+        for (int64_t r = 0; r < count; ++r) to[i * tile_rows + r] = a[i * step + first + r];
     }
     to += depth * tile_rows;
   }
@@ -81,7 +80,9 @@ void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, f
   float* packed_a = scratch;
   float* packed_b = scratch + packed_a_floats;
   float* padded_bias = packed_b + depth_block * widest_panel;
-  const bool strips = g.a.column_stride != 1;
+  // A strip that only a few panels read is not worth copying.
+  const bool one_strip = m1 - m0 <= tile_rows && n1 - n0 <= 8 * width;
+  const bool strips = g.a.column_stride != 1 && !one_strip;
   for (int64_t k0 = 0; k0 < g.k; k0 += depth_block) {
     const int64_t depth = std::min(depth_block, g.k - k0);
     const bool last = k0 + depth == g.k;
@@ -106,7 +107,7 @@ void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, f
         for (int64_t i = i0; i < i1; i += tile_rows) {
           TileJob job{.a = strips ? packed_a + (i - i0) * depth : a + (i - i0) * g.a.row_stride,
                       .a_row = strips ? 1 : g.a.row_stride,
-                      .a_step = strips ? tile_rows : 1,
+                      .a_step = strips ? tile_rows : g.a.column_stride,
                       .b = direct ? b : packed_b,
                       .b_stride = direct ? g.b.row_stride : width,
                       .depth = depth,
@@ -135,8 +136,46 @@ HWY_EXPORT(gemm_block);
 HWY_EXPORT(panel_width);
 
 namespace {
+
 constexpr int64_t scratch_floats = packed_a_floats + (depth_block + 1) * widest_panel;
+constexpr int64_t narrow = 4;  // columns, of which a tile's vectors would be mostly empty
+
+// A narrow result, computed as the transpose of its transpose: c^T = b^T a^T has wide rows.
+void narrow_block(const Gemm& g, int64_t m0, int64_t m1, float* scratch) {
+  constexpr int64_t piece = 64;
+  float turned[narrow * piece];
+  for (int64_t i0 = m0; i0 < m1; i0 += piece) {
+    const int64_t rows = std::min(piece, m1 - i0);
+    const Gemm turn{
+        .m = g.n,
+        .n = rows,
+        .k = g.k,
+        .a = {g.b.data, g.b.column_stride, g.b.row_stride},
+        .b = {g.a.data + i0 * g.a.row_stride, g.a.column_stride, g.a.row_stride},
+        .c = turned,
+        .c_stride = piece,
+    };
+    HWY_DYNAMIC_DISPATCH(gemm_block)(turn, 0, g.n, 0, rows, scratch);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < g.n; ++j) {
+        float& c = g.c[(i0 + i) * g.c_stride + j];
+        float value = turned[j * piece + i];
+        if (g.accumulate) value += c;
+        if (g.bias) value += g.bias[j];
+        c = g.relu ? std::max(value, 0.0f) : value;
+      }
+  }
 }
+
+// Rows m0..m1, columns n0..n1 of the result.
+void block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
+  if (g.n <= narrow && m1 - m0 > narrow)
+    narrow_block(g, m0, m1, scratch);
+  else
+    HWY_DYNAMIC_DISPATCH(gemm_block)(g, m0, m1, n0, n1, scratch);
+}
+
+}  // namespace
 
 size_t gemm_scratch_bytes(int threads) {
   return static_cast<size_t>(threads) * scratch_floats * sizeof(float);
@@ -148,19 +187,16 @@ void run(const Gemm& gemm, ThreadPool& pool, std::byte* scratch) {
   // Wide results are split by columns, so that each thread packs panels of b of its own.
   if (gemm.n >= 4 * width * pool.threads())
     pool.split(gemm.n, width, [&](int64_t begin, int64_t end, int member) {
-      HWY_DYNAMIC_DISPATCH(gemm_block)
-      (gemm, 0, gemm.m, begin, end, memory + member * scratch_floats);
+      block(gemm, 0, gemm.m, begin, end, memory + member * scratch_floats);
     });
   else
     pool.split(gemm.m, 6, [&](int64_t begin, int64_t end, int member) {
-      HWY_DYNAMIC_DISPATCH(gemm_block)
-      (gemm, begin, end, 0, gemm.n, memory + member * scratch_floats);
+      block(gemm, begin, end, 0, gemm.n, memory + member * scratch_floats);
     });
 }
 
 void run_alone(const Gemm& gemm, std::byte* scratch) {
-  HWY_DYNAMIC_DISPATCH(gemm_block)
-  (gemm, 0, gemm.m, 0, gemm.n, reinterpret_cast<float*>(scratch));
+  block(gemm, 0, gemm.m, 0, gemm.n, reinterpret_cast<float*>(scratch));
 }
 
 }  // namespace lockstep

@@ -15,14 +15,13 @@ class CpuLoss final : public LossKernel {
                int64_t divisor) override {
     LossSums sums;
     for (int64_t n = 0; n < rows; ++n, y += s_.outputs) {
-      if (!targets.labels.empty()) {
-        const int64_t best = std::max_element(y, y + s_.outputs) - y;
-        if (best == targets.labels[static_cast<size_t>(n)]) ++sums.correct;
-      }
+      const float* largest = std::max_element(y, y + s_.outputs);
+      if (!targets.labels.empty() && largest - y == targets.labels[static_cast<size_t>(n)])
+        ++sums.correct;
       const Row row{y, dy ? dy + n * s_.outputs : nullptr, targets, n, s_.outputs};
       switch (s_.kind) {
         case LossKind::softmax_cross_entropy:
-          sums.loss += softmax_row(row, divisor);
+          sums.loss += softmax_row(row, *largest, divisor);
           break;
         case LossKind::sigmoid_cross_entropy:
           sums.loss += sigmoid_row(row, divisor);
@@ -48,16 +47,29 @@ class CpuLoss final : public LossKernel {
     }
   };
 
-  static double softmax_row(const Row& r, int64_t divisor) {
-    const float largest = *std::max_element(r.y, r.y + r.outputs);
+  // The exponentials of the sum wait in dy for their share.
+  static double softmax_row(const Row& r, float largest, int64_t divisor) {
     double sum = 0, loss = 0;
-    for (int64_t o = 0; o < r.outputs; ++o) sum += std::exp(r.y[o] - largest);
+    for (int64_t o = 0; o < r.outputs; ++o) {
+      const float power = std::exp(r.y[o] - largest);
+      sum += power;
+      if (r.dy) r.dy[o] = power;
+    }
     const double log_sum = std::log(sum) + largest;
     const float share = static_cast<float>(1 / sum), scale = 1.0f / static_cast<float>(divisor);
+    if (r.targets.values.empty()) {
+      const int64_t label = r.targets.labels[static_cast<size_t>(r.n)];
+      if (r.dy) {
+        const float at_label = (r.dy[label] * share - 1) * scale;
+        for (int64_t o = 0; o < r.outputs; ++o) r.dy[o] = r.dy[o] * share * scale;
+        r.dy[label] = at_label;
+      }
+      return log_sum - r.y[label];
+    }
     for (int64_t o = 0; o < r.outputs; ++o) {
       const float target = r.target(o);
       if (target != 0) loss += target * (log_sum - r.y[o]);
-      if (r.dy) r.dy[o] = (std::exp(r.y[o] - largest) * share - target) * scale;
+      if (r.dy) r.dy[o] = (r.dy[o] * share - target) * scale;
     }
     return loss;
   }
