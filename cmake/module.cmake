@@ -4,7 +4,7 @@
 function(lockstep_module name)
   set(target lockstep_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/onednn/")  # a library of its own
+  list(FILTER sources EXCLUDE REGEX "/(onednn|mpi)/")  # libraries of their own
   add_library(${target} STATIC ${sources})
   add_library(lockstep::${name} ALIAS ${target})
   set(view ${PROJECT_BINARY_DIR}/headers/${name})
@@ -15,4 +15,13 @@ function(lockstep_module name)
   target_link_libraries(${target} ${ARGN})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_MODULES ${target})
+endfunction()
+
+# lockstep_loaded(name source libraries...): lockstep_<name>.so, which the program loads when it is needed.
+function(lockstep_loaded name source)
+  set(target lockstep_${name})
+  add_library(${target} MODULE ${source})
+  set_target_properties(${target} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_link_libraries(${target} PRIVATE ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_LOADED ${target})
 endfunction()

@@ -1,33 +1,13 @@
-#include <dlfcn.h>
-
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include "base/error.h"
+#include "base/library.h"
 #include "tensor/device/cpu/conv_algorithms.h"
 #include "tensor/onednn/convolutions.h"
 
 namespace lockstep {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Looked for beside the program, as built, and in lib/lockstep, as installed.
 const OneDnnConvolutions& onednn() {
-  static const OneDnnConvolutions* loaded = [] {
-    std::error_code error;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-    std::string reasons;
-    for (const fs::path& folder : {program, program / "../lib/lockstep"}) {
-      const fs::path path = folder / "lockstep_onednn.so";
-      if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
-        return static_cast<const OneDnnConvolutions*>(
-            ::dlsym(library, "lockstep_onednn_convolutions"));
-      reasons += fmt::format("\n  {}", ::dlerror());
-    }
-    throw Failure("cannot load lockstep_onednn.so; install lockstep again:{}", reasons);
-  }();
+  static const OneDnnConvolutions* loaded =
+      load_library<OneDnnConvolutions>("lockstep_onednn.so", "lockstep_onednn_convolutions");
   return *loaded;
 }
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "comm/communicator.h"
+#include "comm/task.h"
+
+namespace lockstep {
+
+// All-reduce of n floats among p ranks, in place. What each rank sends:
+//
+//   algorithm          steps         floats            sizes
+//   ring               2 (p - 1)     2 n (p - 1) / p   any
+//   halving-doubling   2 log2 p      2 n (p - 1) / p   powers of two
+//
+// Every element is summed in one place and then copied, so all ranks hold the same bits.
+// Halving-doubling adds neighbours first, (0+1)+(2+3): the tree of mode "reproducible".
+Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag);
+Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int tag);
+
+// The better one for this number of ranks.
+Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag);
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#include "comm/backend/mpi.h"
+
+#include <cstdlib>
+
+#include "base/library.h"
+#include "comm/backend/mpi/library.h"
+
+namespace lockstep {
+namespace {
+
+const MpiLibrary& mpi() {
+  static const MpiLibrary* loaded =
+      load_library<MpiLibrary>("lockstep_mpi.so", "lockstep_mpi_library");
+  return *loaded;
+}
+
+}  // namespace
+
+int mpi_job_size() {
+  // Open MPI's mpiexec; PMIx and PMI set the rank only, Slurm the size as well.
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"})
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  // srun: a step's tasks, where the batch script itself has none.
+  if (std::getenv("SLURM_PROCID") && std::getenv("SLURM_STEP_NUM_TASKS") &&
+      std::getenv("PMIX_RANK"))
+    return std::atoi(std::getenv("SLURM_STEP_NUM_TASKS"));
+  return 0;
+}
+
+void run_mpi_rank(double timeout, const std::function<void(Communicator&)>& rank_main) {
+  const std::unique_ptr<Communicator> ranks = mpi().join(timeout);
+  try {
+    rank_main(*ranks);
+  } catch (const std::exception& error) {
+    ranks->abort(error.what());
+    throw;
+  }
+  mpi().leave();
+}
+
+}  // namespace lockstep

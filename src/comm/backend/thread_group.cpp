@@ -1,0 +1,24 @@
+#include "comm/backend/thread_group.h"
+
+namespace lockstep {
+
+// The last rank that asks takes it off the table.
+std::shared_ptr<Meeting> ThreadGroup::meeting(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  auto& [meeting, asked] = meetings_[number];
+  if (!meeting) meeting = std::make_shared<Meeting>(size);
+  const std::shared_ptr<Meeting> found = meeting;
+  if (++asked == size) meetings_.erase(number);
+  return found;
+}
+
+std::shared_ptr<ThreadGroup> ThreadGroup::subgroup(uint64_t number, int color, int members) {
+  const std::lock_guard lock(mutex_);
+  auto& [group, asked] = subgroups_[{number, color}];
+  if (!group) group = std::make_shared<ThreadGroup>(members, timeout, failed);
+  const std::shared_ptr<ThreadGroup> found = group;
+  if (++asked == members) subgroups_.erase({number, color});
+  return found;
+}
+
+}  // namespace lockstep

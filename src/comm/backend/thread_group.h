@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace lockstep {
+
+// What one rank brings to a collective operation.
+struct Post {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+};
+
+// Where the ranks of one collective operation meet: each posts its buffers; when all have come,
+// each does its share of the work directly on the buffers of all; when all shares are done, it is
+// over.
+struct Meeting {
+  explicit Meeting(int size) : posts(static_cast<size_t>(size)), came(posts.size()) {}
+  std::vector<Post> posts;
+  std::vector<std::atomic<bool>> came;
+  std::atomic<int> arrived{0}, done{0};
+};
+
+struct Message {
+  ConstBytes data;
+  int from = 0, tag = 0;
+  std::atomic<bool>* taken = nullptr;
+};
+
+// What the ranks of a group share.
+class ThreadGroup {
+ public:
+  ThreadGroup(int size, double timeout, std::shared_ptr<std::atomic<bool>> failed)
+      : size(size), timeout(timeout), failed(std::move(failed)), mailboxes(mailboxes_for(size)) {}
+
+  std::shared_ptr<Meeting> meeting(uint64_t number);
+  std::shared_ptr<ThreadGroup> subgroup(uint64_t number, int color, int members);
+
+  const int size;
+  const double timeout;
+  const std::shared_ptr<std::atomic<bool>> failed;  // one rank of the job threw
+
+  struct Mailbox {
+    std::mutex mutex;
+    std::list<Message> messages;
+  };
+  std::vector<Mailbox> mailboxes;  // one a receiver
+
+ private:
+  static std::vector<Mailbox> mailboxes_for(int size) {
+    return std::vector<Mailbox>(static_cast<size_t>(size));
+  }
+
+  std::mutex mutex_;
+  std::map<uint64_t, std::pair<std::shared_ptr<Meeting>, int>> meetings_;  // and how many asked
+  std::map<std::pair<uint64_t, int>, std::pair<std::shared_ptr<ThreadGroup>, int>> subgroups_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,336 @@
+#include "comm/backend/threads.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "comm/backend/self.h"
+#include "comm/backend/thread_group.h"
+
+namespace lockstep {
+namespace {
+
+void check_failed(const ThreadGroup& group) {
+  if (group.failed->load(std::memory_order_relaxed))
+    throw CommunicationFailure("another rank failed");
+}
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (size_t i = 0; i < ranks.size(); ++i) text += fmt::format("{}{}", i ? ", " : " ", ranks[i]);
+  return text;
+}
+
+// A rank's side of a meeting. `share` gets the posts of all ranks.
+using Share = std::function<void(const std::vector<Post>&)>;
+
+class MeetingOperation final : public Operation {
+ public:
+  MeetingOperation(std::shared_ptr<ThreadGroup> group, std::shared_ptr<Meeting> meeting, int rank,
+                   Post post, Share share)
+      : group_(std::move(group)), meeting_(std::move(meeting)), share_(std::move(share)) {
+    meeting_->posts[static_cast<size_t>(rank)] = post;
+    meeting_->came[static_cast<size_t>(rank)].store(true, std::memory_order_relaxed);
+    meeting_->arrived.fetch_add(1, std::memory_order_acq_rel);
+  }
+
+  bool advance() override {
+    if (!met()) {
+      check_failed(*group_);
+      return false;
+    }
+    if (share_) {
+      share_(meeting_->posts);
+      share_ = nullptr;
+      meeting_->done.fetch_add(1, std::memory_order_acq_rel);
+    }
+    if (meeting_->done.load(std::memory_order_acquire) == group_->size) return true;
+    check_failed(*group_);
+    return false;
+  }
+
+  bool met() const override {
+    return meeting_->arrived.load(std::memory_order_acquire) == group_->size;
+  }
+
+  std::string missing() override {
+    std::vector<int> absent;
+    for (int r = 0; r < group_->size; ++r)
+      if (!meeting_->came[static_cast<size_t>(r)].load()) absent.push_back(r);
+    return absent.empty() ? "ranks that came but did not finish" : ranks_text(absent);
+  }
+
+ private:
+  std::shared_ptr<ThreadGroup> group_;
+  std::shared_ptr<Meeting> meeting_;
+  Share share_;
+};
+
+// The receiver copies; the sender learns of it by its flag.
+class SendOperation final : public Operation {
+ public:
+  SendOperation(std::shared_ptr<ThreadGroup> group, ConstBytes data, int from, int to, int tag)
+      : group_(std::move(group)), to_(to) {
+    ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(to)];
+    const std::lock_guard lock(box.mutex);
+    box.messages.push_back({data, from, tag, &taken_});
+  }
+  ~SendOperation() override {  // given up: nobody may copy from it any more
+    ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(to_)];
+    const std::lock_guard lock(box.mutex);
+    box.messages.remove_if([this](const Message& m) { return m.taken == &taken_; });
+  }
+  bool advance() override {
+    if (met()) return true;
+    check_failed(*group_);
+    return false;
+  }
+  bool met() const override { return taken_.load(std::memory_order_acquire); }
+  std::string missing() override { return ranks_text({to_}); }
+
+ private:
+  std::shared_ptr<ThreadGroup> group_;
+  int to_;
+  std::atomic<bool> taken_{false};
+};
+
+constexpr int anyone = -1;
+
+class ReceiveOperation final : public Operation {
+ public:
+  ReceiveOperation(std::shared_ptr<ThreadGroup> group, Bytes data, int me, int from, int tag,
+                   int* sender)
+      : group_(std::move(group)), data_(data), me_(me), from_(from), tag_(tag), sender_(sender) {}
+
+  bool advance() override {
+    ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(me_)];
+    const std::lock_guard lock(box.mutex);
+    const auto found = std::find_if(
+        box.messages.begin(), box.messages.end(),
+        [this](const Message& m) { return m.tag == tag_ && (from_ == anyone || m.from == from_); });
+    if (found == box.messages.end()) {
+      check_failed(*group_);
+      return false;
+    }
+    ENSURE(found->data.size() == data_.size());
+    if (!data_.empty()) std::memcpy(data_.data(), found->data.data(), data_.size());
+    if (sender_) *sender_ = found->from;
+    found->taken->store(true, std::memory_order_release);
+    box.messages.erase(found);
+    return true;
+  }
+  bool met() const override { return false; }
+  std::string missing() override { return from_ == anyone ? "any rank" : ranks_text({from_}); }
+
+ private:
+  std::shared_ptr<ThreadGroup> group_;
+  Bytes data_;
+  int me_, from_, tag_;
+  int* sender_;
+};
+
+template <typename T>
+const T* from(const Post& post) {
+  return reinterpret_cast<const T*>(post.from);
+}
+
+constexpr int64_t summed_at_once = 4096;  // floats: a piece of each rank fits the cache
+
+// Element i of the sum over ranks [first, last), neighbours first.
+void tree_sum(const std::vector<Post>& posts, size_t first, size_t last, int64_t begin,
+              int64_t count, float* out) {
+  if (last - first == 1) {
+    std::copy_n(from<float>(posts[first]) + begin, count, out);
+    return;
+  }
+  if (last - first == 2) {
+    const float *a = from<float>(posts[first]) + begin, *b = from<float>(posts[first + 1]) + begin;
+    for (int64_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
+    return;
+  }
+  const size_t half = std::bit_ceil((last - first + 1) / 2);
+  const size_t middle = first + std::min(half, last - first - 1);
+  alignas(64) float right[summed_at_once];
+  tree_sum(posts, first, middle, begin, count, out);
+  tree_sum(posts, middle, last, begin, count, right);
+  for (int64_t i = 0; i < count; ++i) out[i] += right[i];
+}
+
+// Sums elements [part) of all posts piece by piece, and hands each piece on.
+template <typename Use>
+void sum_part(const std::vector<Post>& posts, Part part, const Use& use) {
+  alignas(64) float sum[summed_at_once];
+  for (int64_t at = part.begin; at < part.end; at += summed_at_once) {
+    const int64_t count = std::min(summed_at_once, part.end - at);
+    tree_sum(posts, 0, posts.size(), at, count, sum);
+    use(at, count, sum);
+  }
+}
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank)
+      : group_(std::move(group)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return group_->size; }
+
+  // Each rank sums its part of the buffers of all and writes it into the buffers of all: nothing
+  // is copied that need not be.
+  Request all_reduce(std::span<const float> from, std::span<float> to) override {
+    const Part part = my_part(from.size());
+    return meet("all-reduce", from.size_bytes(), post(from, to),
+                [part](const std::vector<Post>& posts) {
+                  sum_part(posts, part, [&](int64_t at, int64_t count, const float* sum) {
+                    for (const Post& p : posts)
+                      std::copy_n(sum, count, reinterpret_cast<float*>(p.to) + at);
+                  });
+                });
+  }
+
+  Request reduce(std::span<const float> from, std::span<float> to, int root) override {
+    const Part part = my_part(from.size());
+    return meet("reduce", from.size_bytes(), post(from, to),
+                [part, root](const std::vector<Post>& posts) {
+                  float* all = reinterpret_cast<float*>(posts[static_cast<size_t>(root)].to);
+                  sum_part(posts, part, [&](int64_t at, int64_t count, const float* sum) {
+                    std::copy_n(sum, count, all + at);
+                  });
+                });
+  }
+
+  Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
+    const Part part = my_part(from.size());
+    return meet("reduce-scatter", from.size_bytes(), post(from, to),
+                [part, to](const std::vector<Post>& posts) {
+                  sum_part(posts, part, [&](int64_t at, int64_t count, const float* sum) {
+                    std::copy_n(sum, count, to.data() + (at - part.begin));
+                  });
+                });
+  }
+
+  Request broadcast(Bytes data, int root) override {
+    return meet("broadcast", data.size(), {data.data(), data.data()},
+                [data, root, me = rank_](const std::vector<Post>& posts) {
+                  if (me != root && !data.empty())
+                    std::memcpy(data.data(), posts[static_cast<size_t>(root)].from, data.size());
+                });
+  }
+
+  Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {
+    return meet("gather", mine.size(), {mine.data(), all.data()},
+                [mine, at = offset(counts), root](const std::vector<Post>& posts) {
+                  std::byte* to = posts[static_cast<size_t>(root)].to + at;
+                  if (!mine.empty() && to != mine.data()) std::memcpy(to, mine.data(), mine.size());
+                });
+  }
+
+  Request scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts, int root) override {
+    return meet("scatter", mine.size(), {all.data(), mine.data()},
+                [mine, at = offset(counts), root](const std::vector<Post>& posts) {
+                  const std::byte* from = posts[static_cast<size_t>(root)].from + at;
+                  if (!mine.empty() && from != mine.data())
+                    std::memcpy(mine.data(), from, mine.size());
+                });
+  }
+
+  Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
+    return meet("all-gather", all.size(), {mine.data(), all.data()},
+                [mine, at = offset(counts)](const std::vector<Post>& posts) {
+                  for (const Post& post : posts)
+                    if (!mine.empty() && post.to + at != mine.data())
+                      std::memcpy(post.to + at, mine.data(), mine.size());
+                });
+  }
+
+  Request barrier() override {
+    return meet("barrier", 0, {}, [](const std::vector<Post>&) {});
+  }
+
+  Request send(ConstBytes data, int to, int tag) override {
+    return {std::make_unique<SendOperation>(group_, data, rank_, to, tag),
+            fmt::format("rank {}: send of {} bytes to rank {}", rank_, data.size(), to),
+            group_->timeout};
+  }
+  Request receive(Bytes data, int from, int tag) override {
+    return {std::make_unique<ReceiveOperation>(group_, data, rank_, from, tag, nullptr),
+            fmt::format("rank {}: receive from rank {}", rank_, from), group_->timeout};
+  }
+  Request receive_any(Bytes data, int tag, int& from) override {
+    return {std::make_unique<ReceiveOperation>(group_, data, rank_, anyone, tag, &from),
+            fmt::format("rank {}: receive", rank_), group_->timeout};
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key) override {
+    struct Place {
+      int color, key, rank;
+    };
+    std::vector<Place> places = gather_all(*this, Place{color, key, rank_});
+    std::erase_if(places, [color](const Place& p) { return p.color != color; });
+    std::stable_sort(places.begin(), places.end(),
+                     [](const Place& a, const Place& b) { return a.key < b.key; });
+    const auto me = std::find_if(places.begin(), places.end(),
+                                 [this](const Place& p) { return p.rank == rank_; });
+    return std::make_unique<ThreadCommunicator>(
+        group_->subgroup(meetings_++, color, static_cast<int>(places.size())),
+        static_cast<int>(me - places.begin()));
+  }
+
+  void abort(const std::string&) override { group_->failed->store(true); }
+  std::string backend() const override { return "threads"; }
+  std::string host() const override { return host_name(); }
+
+ private:
+  static Post post(std::span<const float> from, std::span<float> to) {
+    return {reinterpret_cast<const std::byte*>(from.data()),
+            reinterpret_cast<std::byte*>(to.data())};
+  }
+  Part my_part(size_t count) const {
+    return part_of(static_cast<int64_t>(count), group_->size, rank_);
+  }
+  int64_t offset(std::span<const int64_t> counts) const {
+    return std::accumulate(counts.begin(), counts.begin() + rank_, int64_t{0});
+  }
+  Request meet(const char* name, size_t bytes, Post post, Share share) {
+    return {std::make_unique<MeetingOperation>(group_, group_->meeting(meetings_++), rank_, post,
+                                               std::move(share)),
+            fmt::format("rank {}: {} of {} bytes", rank_, name, bytes), group_->timeout};
+  }
+
+  std::shared_ptr<ThreadGroup> group_;
+  int rank_;
+  uint64_t meetings_ = 0;  // so far; the same number on every rank names the same meeting
+};
+
+}  // namespace
+
+void run_thread_ranks(int size, double timeout,
+                      const std::function<void(Communicator&)>& rank_main) {
+  if (size == 1) {
+    rank_main(*make_self_communicator());
+    return;
+  }
+  const auto failed = std::make_shared<std::atomic<bool>>(false);
+  const auto group = std::make_shared<ThreadGroup>(size, timeout, failed);
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&](int rank) {
+    try {
+      ThreadCommunicator ranks(group, rank);
+      rank_main(ranks);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+      failed->store(true);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < size; ++rank) threads.emplace_back(run, rank);
+  run(0);
+  for (std::thread& thread : threads) thread.join();
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace lockstep

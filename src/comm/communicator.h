@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/request.h"
+
+namespace lockstep {
+
+using Bytes = std::span<std::byte>;
+using ConstBytes = std::span<const std::byte>;
+
+template <typename T>
+Bytes bytes_of(std::span<T> values) {
+  return std::as_writable_bytes(values);
+}
+
+// The contiguous part of [0, total) that belongs to `rank` of `size`; parts differ by one at most.
+struct Part {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+inline Part part_of(int64_t total, int64_t size, int64_t rank) {
+  return {total * rank / size, total * (rank + 1) / size};
+}
+
+// Moves messages between two ranks: all that the algorithms in algorithms/ need.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Messages between two ranks with one tag arrive in the order they were sent.
+  virtual Request send(ConstBytes data, int to, int tag) = 0;
+  virtual Request receive(Bytes data, int from, int tag) = 0;
+};
+
+// A group of ranks. All of them call its collective operations in the same order. A group of one
+// works like any other: no caller asks "am I parallel?".
+class Communicator : public Channel {
+ public:
+  // Sums over ranks, the same bits on every rank. `from` and `to` are the same buffer, or apart.
+  // Sizes of a power of two add neighbours first: (0+1)+(2+3).
+  virtual Request all_reduce(std::span<const float> from, std::span<float> to) = 0;
+  virtual Request reduce(std::span<const float> from, std::span<float> to, int root) = 0;
+  // `to` receives this rank's part (part_of) of the sum.
+  virtual Request reduce_scatter(std::span<const float> from, std::span<float> to) = 0;
+  virtual Request broadcast(Bytes data, int root) = 0;
+  // Rank r's piece is counts[r] bytes; they lie one after the other in `all`, which only the root
+  // (all_gather: every rank) needs to give.
+  virtual Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) = 0;
+  virtual Request scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts,
+                          int root) = 0;
+  virtual Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) = 0;
+  virtual Request barrier() = 0;
+  // A message with this tag from whoever sends first; `from` is set when the request completes.
+  virtual Request receive_any(Bytes data, int tag, int& from) = 0;
+
+  // Ranks of one color form a group, ordered by key.
+  virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
+  // Ends every rank of the whole job that can be reached, because this one cannot go on.
+  virtual void abort(const std::string& reason) = 0;
+  virtual std::string backend() const = 0;  // "threads", "mpi (Open MPI 4.1.4)"
+  virtual std::string host() const = 0;
+};
+
+// One value of each rank, on every rank.
+template <typename T>
+std::vector<T> gather_all(Communicator& ranks, const T& mine) {
+  std::vector<T> all(static_cast<size_t>(ranks.size()));
+  const std::vector<int64_t> counts(all.size(), sizeof(T));
+  ranks
+      .all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)),
+                  counts)
+      .wait();
+  return all;
+}
+
+// A text of each rank, on every rank.
+std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mine);
+
+}  // namespace lockstep

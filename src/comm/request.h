@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace lockstep {
+
+// A peer was lost, or did not come in time.
+class CommunicationFailure : public Failure {
+ public:
+  using Failure::Failure;
+};
+
+// An operation between ranks that is under way.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  // Moves on as far as possible without waiting; true once complete.
+  virtual bool advance() = 0;
+  // Whether every peer has come; from then on time is spent on moving data, not on waiting.
+  virtual bool met() const = 0;
+  // Who has not come: "rank 2 on host b". Asked once, when time is up; may take a moment.
+  virtual std::string missing() = 0;
+};
+
+// How long the caller stood still, and why.
+struct WaitTimes {
+  double waiting = 0;  // for ranks that had not come yet
+  double moving = 0;   // for data
+};
+
+// The handle of an operation; a default one is complete. It must be waited for before the buffers
+// it was given are touched.
+class Request {
+ public:
+  Request() = default;
+  // `what` is for messages: "all-reduce of 2.8 MB". A timeout of 0 waits for ever.
+  Request(std::unique_ptr<Operation> operation, std::string what, double timeout)
+      : operation_(std::move(operation)), what_(std::move(what)), timeout_(timeout) {}
+
+  bool test() {
+    if (operation_ && operation_->advance()) operation_.reset();
+    return !operation_;
+  }
+  // Throws a CommunicationFailure that names who is missing when the time limit is over.
+  WaitTimes wait();
+
+ private:
+  std::unique_ptr<Operation> operation_;
+  std::string what_;
+  double timeout_ = 0;
+};
+
+}  // namespace lockstep

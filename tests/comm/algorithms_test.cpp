@@ -1,0 +1,62 @@
+// What each algorithm sends, as its header and docs/parallel.md say.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "comm/algorithms/all_reduce.h"
+#include "comm/backend/threads.h"
+
+namespace lockstep {
+namespace {
+
+class CountingChannel final : public Channel {
+ public:
+  explicit CountingChannel(Channel& channel) : channel_(channel) {}
+  int rank() const override { return channel_.rank(); }
+  int size() const override { return channel_.size(); }
+  Request send(ConstBytes data, int to, int tag) override {
+    ++messages;
+    bytes += static_cast<int64_t>(data.size());
+    return channel_.send(data, to, tag);
+  }
+  Request receive(Bytes data, int from, int tag) override {
+    return channel_.receive(data, from, tag);
+  }
+  int64_t messages = 0, bytes = 0;
+
+ private:
+  Channel& channel_;
+};
+
+using Algorithm = Task (*)(Channel&, std::span<float>, int);
+
+// Runs it on every rank and checks the sum, steps and bytes.
+void expect_sends(int size, Algorithm algorithm, int64_t steps) {
+  constexpr int64_t floats = 840;  // divides by all sizes used
+  run_thread_ranks(size, 60, [&](Communicator& ranks) {
+    CountingChannel counting(ranks);
+    std::vector<float> data(floats);
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<float>(i) + static_cast<float>(ranks.rank());
+    Task task = algorithm(counting, data, -5);
+    while (!task.advance()) std::this_thread::yield();
+    for (size_t i = 0; i < data.size(); ++i)
+      ASSERT_EQ(data[i], static_cast<float>(size) * static_cast<float>(i) +
+                             static_cast<float>(size * (size - 1) / 2));
+    EXPECT_EQ(counting.messages, steps);
+    EXPECT_EQ(counting.bytes, 2 * floats * (size - 1) / size * int64_t{sizeof(float)});
+  });
+}
+
+TEST(Ring, SendsTwiceTheDataInTwiceAsManyStepsAsPeers) {
+  for (const int size : {2, 3, 4, 7, 8}) expect_sends(size, all_reduce_by_ring, 2 * (size - 1));
+}
+
+TEST(HalvingDoubling, SendsTwiceTheDataInLogarithmicSteps) {
+  expect_sends(2, all_reduce_by_halving_doubling, 2);
+  expect_sends(4, all_reduce_by_halving_doubling, 4);
+  expect_sends(8, all_reduce_by_halving_doubling, 6);
+}
+
+}  // namespace
+}  // namespace lockstep
