@@ -10,7 +10,7 @@ std::atomic<bool> interrupted{false};
 
 extern "C" void on_signal(int signal) {
   interrupted.store(true);
-  std::signal(signal, SIG_DFL);
+  if (signal == SIGINT) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
@@ -19,11 +19,13 @@ InterruptGuard::InterruptGuard() {
   interrupted.store(false);
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGUSR1, on_signal);  // Slurm's warning, and what mpiexec passes on
 }
 
 InterruptGuard::~InterruptGuard() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGUSR1, SIG_DFL);
 }
 
 const std::atomic<bool>& InterruptGuard::flag() const { return interrupted; }

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// While it lives, Ctrl-C and SIGTERM raise a flag instead of ending the program; a second Ctrl-C
-// ends it at once.
+// While it lives, Ctrl-C, SIGTERM and SIGUSR1 raise a flag instead of ending the program; a second
+// Ctrl-C ends it at once.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -31,8 +31,11 @@ std::string bar(double share) {
 
 }  // namespace
 
+// Ranks that mpiexec started write through a pipe; whoever started mpiexec knows where it ends.
 Progress::Progress(const Clock& clock, bool quiet)
-    : clock_(clock), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+    : clock_(clock),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) == 1 || std::getenv("LOCKSTEP_TERMINAL")) {}
 
 void Progress::run_started(const RunStart& start) {
   start_ = start;
@@ -40,12 +43,17 @@ void Progress::run_started(const RunStart& start) {
   if (quiet_) return;
   fmt::print(stderr, "{}: {} parameters on {}, {} training samples\n{}\n", start.name,
              with_commas(start.parameters), start.data, with_commas(start.samples), start.device);
+  if (start.ranks > 1)
+    fmt::print(stderr, "{} ranks, {}, strategy {}\n", start.ranks, start.backend, start.strategy);
+  if (start.steps_done > 0)
+    fmt::print(stderr, "resumed after step {}\n", with_commas(start.steps_done));
 }
 
 std::string Progress::figures(const StepReport& r, double now) const {
   const double done = static_cast<double>(r.global_step);
   const double all = static_cast<double>(start_.epochs * start_.steps_per_epoch);
-  const double left = (now - began_) / done * (all - done);
+  const double left =
+      (now - began_) / (done - static_cast<double>(start_.steps_done)) * (all - done);
   return fmt::format("loss {:.4f}  accuracy {:>6}  ETA {}", r.epoch_loss, percent(r.epoch_accuracy),
                      short_time(left));
 }
@@ -104,7 +112,21 @@ std::string summary_table(const Summary& s, const std::string& folder) {
   add("total", short_time(s.total_seconds));
   add("peak memory", fmt::format("{:.0f} MB", static_cast<double>(s.peak_memory_bytes) / 1e6));
   if (!folder.empty()) add("saved in", folder);
-  return table(rows);
+  std::string text;
+  if (s.parallel) {
+    const ParallelFigures& p = *s.parallel;
+    add("ranks", fmt::format("{} ({}, {}{})", p.ranks, p.backend, p.strategy,
+                             p.oversubscribed ? ", oversubscribed" : ""));
+    add("time of ranks",
+        fmt::format("computing {}, communication {} (and {} hidden), waiting {}, "
+                    "loading {}",
+                    percent(p.computing_share), percent(p.exposed_share), percent(p.hidden_share),
+                    percent(p.waiting_share), percent(p.loading_share)));
+    for (const NamedFigure& figure : p.own)
+      add(figure.name.c_str(), fmt::format("{:.3g}", figure.value));
+    if (!p.diagnosis.empty()) text = p.diagnosis + "\n";
+  }
+  return table(rows) + text;
 }
 
 }  // namespace lockstep

@@ -22,7 +22,8 @@ void eval(const Options& options) {
   const SavedData data = load_for(run, options.data, options.split);
   const std::unique_ptr<Device> device = make_device(run.config.device);
   Program program(*run.network, loss_named(run.config.train.loss), *device, 256);
-  const Evaluation e = evaluate(*data.part, program, *run.parameters, WallClock());
+  const Evaluation e =
+      evaluate(*data.part, all_of(*data.part), program, *run.parameters, WallClock());
   const double rate = static_cast<double>(e.samples) / e.seconds;
   if (options.json) {
     const nlohmann::ordered_json json{{"data", data.splits.provenance}, {"split", options.split},

@@ -67,7 +67,7 @@ void predict_data(const Options& options, const SavedRun& run, Program& program)
   const int64_t outputs = run.network->output().elements();
   std::vector<float> logits;
   int64_t correct = 0;
-  run_forward(*data.part, program, *run.parameters,
+  run_forward(*data.part, all_of(*data.part), program, *run.parameters,
               [&](const Batch& batch, std::span<const float> y) {
                 logits.insert(logits.end(), y.begin(), y.end());
                 for (int64_t n = 0; n < batch.rows; ++n) {

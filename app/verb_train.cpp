@@ -6,6 +6,7 @@
 #include "interrupt.h"
 #include "presets.h"
 #include "progress.h"
+#include "ranks.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 #include "verbs.h"
@@ -16,51 +17,76 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> changes;
-  std::string out;
+  std::string out, resume;
   int threads = 0;
-  bool json = false, quiet = false;
+  RankOptions ranks;
+  bool json = false, quiet = false, trace = false;
 };
 
-void train(const Options& options) {
-  RunConfig config = find_config(options.config, options.changes);
-  if (options.threads > 0) config.device.threads = options.threads;
-  const fs::path path =
-      options.out.empty() ? fs::path("runs") / config.name : fs::path(options.out);
-
+// What one rank does. Rank 0 alone writes files and speaks.
+void train_rank(const RunConfig& config, const Options& options, const fs::path& path,
+                SharedData& shared, const std::atomic<bool>& stop, Communicator& ranks) {
+  const bool first = ranks.rank() == 0;
   const WallClock clock;
+  const std::string map = bind_rank(config, ranks);
   const double start = clock.seconds();
-  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
-  const double read_seconds = clock.seconds() - start;
+  const DataSplits& data = shared.get(config, ranks);
+  expect_agreement(config, data, ranks);
   const std::unique_ptr<Device> device = make_device(config.device);
-  Progress progress(clock, options.quiet);
   Observers observers;
-  Trainer trainer(config, *device, clock, data, observers);
-  RunFolder folder(path, config);  // after all that can be wrong with the configuration
-  observers.add(folder);
-  observers.add(progress);
+  Trainer trainer(config, ranks, *device, clock, data, observers);
+  trainer.keep_checkpoints_in(path / "checkpoints");
+  if (!options.resume.empty()) trainer.resume(path / "checkpoints");
 
+  // After all that can be wrong with the configuration.
+  std::unique_ptr<RunFolder> folder;
+  Progress progress(clock, options.quiet);
+  if (first) {
+    folder = std::make_unique<RunFolder>(path, config, !options.resume.empty());
+    observers.add(*folder);
+    observers.add(progress);
+    if (!options.quiet && !map.empty()) fmt::print(stderr, "{}", map);
+  }
   const auto save = [&] {
-    folder.save(trainer.parameters(), trainer.network(), data.train->classes(), data.normalizer);
+    if (first)
+      folder->save(trainer.parameters(), trainer.network(), data.train->classes(), data.normalizer);
   };
   Summary summary;
-  {
-    const InterruptGuard interrupt;
-    try {
-      summary = trainer.run(interrupt.flag());
-    } catch (const Diverged&) {
-      save();
-      folder.finish();
-      throw;
-    }
+  try {
+    summary = trainer.run(stop);
+  } catch (const Diverged&) {
+    save();
+    if (first) folder->finish();
+    throw;
   }
-  summary.read_seconds = read_seconds;
+  summary.read_seconds = shared.read_seconds();
   summary.total_seconds = clock.seconds() - start;
   save();
   observers.run_ended(summary);
+  if (!first) return;
   if (options.json)
     fmt::print("{}", summary_json(summary));
   else
     fmt::print("{}", summary_table(summary, path.string()));
+}
+
+void train(const Options& options) {
+  const bool resumes = !options.resume.empty();
+  if (resumes == !options.config.empty())
+    throw UserError(
+        "name what to train, or a run to go on with: lockstep train cnn-690k, or lockstep train "
+        "--resume runs/cnn-690k");
+  RunConfig config = find_config(resumes ? options.resume : options.config, options.changes);
+  if (options.threads > 0) config.device.threads = options.threads;
+  apply(options.ranks, config);
+  const fs::path path = resumes               ? fs::path(options.resume)
+                        : options.out.empty() ? fs::path("runs") / config.name
+                                              : fs::path(options.out);
+  SharedData shared;
+  const InterruptGuard interrupt;
+  run_ranks(config, [&](Communicator& ranks) {
+    train_rank(config, options, path, shared, interrupt.flag(), ranks);
+  });
 }
 
 }  // namespace
@@ -73,15 +99,19 @@ Examples:
   lockstep train cnn-690k
   lockstep train simple-cnn --set train.epochs=3 --set data.name=fashion-mnist --out runs/try1
   lockstep train my.toml --threads 2 --json
+  lockstep train cnn-690k --ranks 4 --affinity compact
+  lockstep train cnn-690k --ranks 4 --set parallel.strategy=average-weights
+  lockstep train --resume runs/cnn-690k
 )");
   verb->add_option("config", options->config,
-                   "a preset (lockstep models), a TOML file, or a run folder")
-      ->required();
+                   "a preset (lockstep models), a TOML file, or a run folder");
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--out", options->out, "folder for the run (default: runs/<name>)");
   verb->add_option("--threads", options->threads, "same as --set device.threads=N")
       ->check(CLI::Range(1, 1024));
+  add_rank_options(*verb, options->ranks);
+  verb->add_option("--resume", options->resume, "go on with this run where its checkpoint is");
   verb->add_flag("--json", options->json, "print summary.json instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] { train(*options); });

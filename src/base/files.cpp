@@ -191,8 +191,8 @@ std::string sha256(const fs::path& path) {
   return SHA256End(&context, text.data());
 }
 
-LineFile::LineFile(const fs::path& path)
-    : path_(path), file_(std::fopen(path.c_str(), "w"), std::fclose) {
+LineFile::LineFile(const fs::path& path, bool append)
+    : path_(path), file_(std::fopen(path.c_str(), append ? "a" : "w"), std::fclose) {
   if (!file_) throw Failure("cannot write {}: {}", path.string(), reason());
 }
 

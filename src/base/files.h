@@ -59,7 +59,7 @@ std::string sha256(const fs::path& path);  // in hexadecimal
 // when the last flush is 50 ms past, when flush() is called, and at the end.
 class LineFile {
  public:
-  explicit LineFile(const fs::path& path);
+  explicit LineFile(const fs::path& path, bool append = false);
   void append(std::string_view line);
   void flush();
 

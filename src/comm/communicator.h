@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/part.h"
 #include "comm/request.h"
 
 namespace lockstep {
@@ -16,15 +17,6 @@ using ConstBytes = std::span<const std::byte>;
 template <typename T>
 Bytes bytes_of(std::span<T> values) {
   return std::as_writable_bytes(values);
-}
-
-// The contiguous part of [0, total) that belongs to `rank` of `size`; parts differ by one at most.
-struct Part {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
-inline Part part_of(int64_t total, int64_t size, int64_t rank) {
-  return {total * rank / size, total * (rank + 1) / size};
 }
 
 // Moves messages between two ranks: all that the algorithms in algorithms/ need.

@@ -20,8 +20,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, int64_t batch, uint64_t seed, b
   batches_ = (dataset.size() + batch_ - 1) / batch_;
   delivered_ = prepared_ = batches_;  // nothing to do before the first start_epoch
   // One slot for the caller, one for each worker, one that is ready.
-  ring_.resize(workers == 0 ? 1
-                            : static_cast<size_t>(std::min<int64_t>(workers + 2, batches_ + 1)));
+  ring_.resize(workers == 0 ? 1 : static_cast<size_t>(workers + 2));
   try {
     for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
   } catch (...) {  // the system gave fewer threads than asked for: end those that run
@@ -42,10 +41,22 @@ void BatchLoader::stop() {
 }
 
 void BatchLoader::start_epoch(int64_t epoch) {
+  const int64_t size = dataset_.size(), batches = (size + batch_ - 1) / batch_;
+  std::vector<int64_t> sizes(static_cast<size_t>(batches), batch_);
+  sizes.back() = size - (batches - 1) * batch_;
+  start(shuffle_ ? epoch_order(size, seed_, epoch) : natural_order(size), sizes);
+}
+
+void BatchLoader::start(std::vector<int64_t> rows, const std::vector<int64_t>& sizes) {
   std::unique_lock lock(mutex_);
   prepared_ = batches_;  // no worker takes up another batch of the old order
   to_deliver_.wait(lock, [this] { return busy_ == 0; });
-  order_ = shuffle_ ? epoch_order(dataset_.size(), seed_, epoch) : natural_order(dataset_.size());
+  order_ = std::move(rows);
+  ends_.clear();
+  int64_t end = 0;
+  for (const int64_t size : sizes) ends_.push_back(end += size);
+  ENSURE(end <= static_cast<int64_t>(order_.size()));
+  batches_ = static_cast<int64_t>(ends_.size());
   for (Slot& slot : ring_) slot.ready = false, slot.error = nullptr;
   prepared_ = delivered_ = 0;
   to_prepare_.notify_all();
@@ -91,7 +102,8 @@ void BatchLoader::work() {
 
 void BatchLoader::fill(int64_t index, Slot& slot) const {
   try {
-    const int64_t begin = index * batch_, end = std::min(begin + batch_, dataset_.size());
+    const auto at = static_cast<size_t>(index);
+    const int64_t begin = index == 0 ? 0 : ends_[at - 1], end = ends_[at];
     dataset_.read(
         std::span(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
         slot.batch);

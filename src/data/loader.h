@@ -24,6 +24,8 @@ class BatchLoader {
 
   // Starts over with the order of this epoch, whether or not the last one was finished.
   void start_epoch(int64_t epoch);
+  // The same with these rows in this order, in batches of these sizes.
+  void start(std::vector<int64_t> rows, const std::vector<int64_t>& sizes);
 
   // The next batch, valid until the next call; nullptr at the end of the epoch. Rethrows what a
   // worker met while it prepared this batch.
@@ -48,6 +50,7 @@ class BatchLoader {
   uint64_t seed_;
   bool shuffle_;
   std::vector<int64_t> order_;
+  std::vector<int64_t> ends_;  // of each batch, in order_
   std::vector<Slot> ring_;
 
   // Batches [delivered_, prepared_) of the epoch are in the ring or being prepared, and so is the

@@ -12,9 +12,9 @@ std::vector<int64_t> natural_order(int64_t size) {
   return order;
 }
 
-std::vector<int64_t> epoch_order(int64_t size, uint64_t seed, int64_t epoch) {
+std::vector<int64_t> epoch_order(int64_t size, uint64_t seed, int64_t epoch, int64_t rank) {
   std::vector<int64_t> order = natural_order(size);
-  Rng rng(seed, Purpose::shuffle, static_cast<uint64_t>(epoch));
+  Rng rng(seed, Purpose::shuffle, static_cast<uint64_t>(epoch), static_cast<uint64_t>(rank));
   shuffle(order, rng);
   return order;
 }

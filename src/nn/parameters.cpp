@@ -19,8 +19,8 @@ std::vector<Parameters::Entry> place(const std::vector<ParameterSpec>& specs) {
   return entries;
 }
 
-Buffer arena(const std::vector<ParameterSpec>& specs) {
-  return Buffer(static_cast<size_t>(arena_floats(specs)) * sizeof(float));
+Buffer arena(const std::vector<ParameterSpec>& specs, size_t tail = 0) {
+  return Buffer((static_cast<size_t>(arena_floats(specs)) + tail) * sizeof(float));
 }
 
 // visit(index in the file's order, index in the stored order)
@@ -60,7 +60,7 @@ Parameters::Parameters(const Network& network)
     : entries_(place(network.parameters())),
       state_entries_(place(network.state())),
       weights_(arena(network.parameters())),
-      gradients_(arena(network.parameters())),
+      gradients_(arena(network.parameters(), tail_floats)),
       state_(arena(network.state())) {}
 
 void Parameters::initialise(Init init, uint64_t seed) {

@@ -25,7 +25,10 @@ class Parameters {
   void initialise(Init init, uint64_t seed);
 
   std::span<float> weights() const { return weights_.floats(); }
-  std::span<float> gradients() const { return gradients_.floats(); }
+  std::span<float> gradients() const { return gradients_.floats().first(weights_.floats().size()); }
+  // Gradients and a few floats behind them, so that a step's figures can travel with them.
+  std::span<float> gradients_and_tail() const { return gradients_.floats(); }
+  static constexpr size_t tail_floats = 16;
   std::span<float> state() const { return state_.floats(); }
   const std::vector<Entry>& entries() const { return entries_; }
   const std::vector<Entry>& state_entries() const { return state_entries_; }

@@ -75,6 +75,7 @@ LossSums Program::gradients(const Parameters& parameters, const float* x, int64_
   p.accumulate = accumulate;
   sequence_.forward(p);
   const LossSums sums = loss_->run(rows, y_.floats().data(), targets, dy_.floats().data(), divisor);
+  if (listener_) listener_->loss_done(sums);
   p.dy = dy_.floats().data();
   sequence_.backward(p);
   return sums;

@@ -31,6 +31,10 @@ class Optimizer {
   void step(std::span<float> weights, std::span<const float> gradients, float lr, float scale);
   int64_t steps() const { return steps_; }
 
+  // What it remembers, for checkpoints.
+  std::span<const std::span<float>> arrays() const { return views_; }
+  void set_steps(int64_t steps) { steps_ = steps; }
+
  private:
   UpdateSpec spec_;
   std::unique_ptr<UpdateKernel> update_;

@@ -14,11 +14,17 @@ struct SampleKeys {
   std::span<const int64_t> ids;  // one a row
 };
 
+struct LossSums {
+  double loss = 0;      // summed over rows
+  int64_t correct = 0;  // rows whose largest output is the label's
+};
+
 // Hears of each layer as it finishes within a pass: profilers time it, strategies start to reduce
 // its gradients while the rest of the backward pass runs.
 class PassListener {
  public:
   virtual ~PassListener() = default;
+  virtual void loss_done(const LossSums&) {}  // between forward and backward
   // `gradients`: those that are now complete; empty on the way forward.
   virtual void layer_done(const std::string& layer, bool backward, std::span<float> gradients) = 0;
 };
@@ -60,11 +66,6 @@ class Kernel {
 struct Targets {
   std::span<const int32_t> labels;
   std::span<const float> values;
-};
-
-struct LossSums {
-  double loss = 0;      // summed over rows
-  int64_t correct = 0;  // rows whose largest output is the label's
 };
 
 class LossKernel {

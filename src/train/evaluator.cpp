@@ -1,32 +1,37 @@
 #include "train/evaluator.h"
 
+#include <algorithm>
+
 #include "data/loader.h"
 
 namespace lockstep {
 
-void run_forward(const Dataset& data, Program& program, const Parameters& parameters,
+void run_forward(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                  const UseOutputs& use) {
   BatchLoader loader(data, program.batch(), 0, false, 0);
-  loader.start_epoch(0);
+  std::vector<int64_t> order, sizes;
+  for (int64_t row = rows.begin; row < rows.end; ++row) order.push_back(row);
+  for (int64_t left = rows.size(); left > 0; left -= sizes.back())
+    sizes.push_back(std::min(left, program.batch()));
+  loader.start(std::move(order), sizes);
   while (const Batch* batch = loader.next())
     use(*batch, program.forward(parameters, batch->x.data(), batch->rows, false,
                                 {.seed = 0, .epoch = 0, .ids = batch->ids}));
 }
 
-Evaluation evaluate(const Dataset& data, Program& program, const Parameters& parameters,
+Evaluation evaluate(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                     const Clock& clock) {
-  Evaluation result;
+  Evaluation result{.samples = rows.size()};
   const double start = clock.seconds();
-  LossSums sums;
-  run_forward(data, program, parameters, [&](const Batch& batch, std::span<const float>) {
+  run_forward(data, rows, program, parameters, [&](const Batch& batch, std::span<const float>) {
     const LossSums part = program.loss({.labels = batch.labels, .values = {}});
-    sums.loss += part.loss;
-    sums.correct += part.correct;
+    result.loss_sum += part.loss;
+    result.correct += part.correct;
     ++result.steps;
   });
-  result.samples = data.size();
-  result.loss = sums.loss / static_cast<double>(data.size());
-  result.accuracy = static_cast<double>(sums.correct) / static_cast<double>(data.size());
+  const double samples = static_cast<double>(rows.size());
+  result.loss = result.loss_sum / samples;
+  result.accuracy = static_cast<double>(result.correct) / samples;
   result.seconds = clock.seconds() - start;
   return result;
 }

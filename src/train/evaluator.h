@@ -3,18 +3,21 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "base/part.h"
 #include "data/dataset.h"
 #include "nn/program.h"
 #include "train/observer.h"
 
 namespace lockstep {
 
-// Visits all samples in order, a batch at a time: outputs hold one row a sample.
+// Visits samples in order, a batch at a time: outputs hold one row a sample.
 using UseOutputs = std::function<void(const Batch& batch, std::span<const float> outputs)>;
-void run_forward(const Dataset& data, Program& program, const Parameters& parameters,
+void run_forward(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                  const UseOutputs& use);
 
-Evaluation evaluate(const Dataset& data, Program& program, const Parameters& parameters,
+Evaluation evaluate(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                     const Clock& clock);
+
+inline Part all_of(const Dataset& data) { return {0, data.size()}; }
 
 }  // namespace lockstep

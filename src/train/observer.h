@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "parallel/step_result.h"
+
 namespace lockstep {
 
 struct Evaluation {
@@ -13,6 +15,8 @@ struct Evaluation {
   double seconds = 0;
   int64_t samples = 0;
   int64_t steps = 0;
+  double loss_sum = 0;  // over samples
+  int64_t correct = 0;
 };
 
 struct RunStart {
@@ -23,6 +27,9 @@ struct RunStart {
   int64_t samples = 0;  // in the training part
   int64_t epochs = 0;
   int64_t steps_per_epoch = 0;
+  int ranks = 1;
+  std::string strategy, backend;
+  int64_t steps_done = 0;  // before this start: a run that was resumed
 };
 
 struct StepReport {
@@ -33,6 +40,7 @@ struct StepReport {
   double epoch_loss = 0, epoch_accuracy = 0;  // so far in this epoch
   double gradient_norm = 0;
   double learning_rate = 0;
+  StepTimes times;  // of this rank
 };
 
 struct EpochReport {
@@ -43,6 +51,19 @@ struct EpochReport {
   double samples_per_second = 0;
   double gradient_norm = 0, learning_rate = 0;  // of the last step
   std::optional<Evaluation> validation;
+};
+
+// How a run of several ranks went. Shares are of the time that training ranks spent in steps.
+struct ParallelFigures {
+  int64_t ranks = 1, hosts = 1;
+  std::string backend, strategy;
+  bool oversubscribed = false;  // more threads than cores
+  double computing_share = 1, hidden_share = 0, exposed_share = 0, waiting_share = 0;
+  double loading_share = 0;
+  double imbalance = 0;  // how much longer the slowest rank computes than the mean
+  int64_t bytes_per_step = 0, global_batch = 0;
+  std::vector<NamedFigure> own;  // of the strategy: staleness, ...
+  std::string diagnosis;         // empty: nothing to complain about
 };
 
 enum class Ending { finished, early, interrupted };
@@ -62,6 +83,7 @@ struct Summary {
   double samples_per_second = 0;
   int64_t peak_memory_bytes = 0;
   Ending ending = Ending::finished;
+  std::optional<ParallelFigures> parallel;  // where there are several ranks
 };
 
 const char* ending_name(Ending ending);

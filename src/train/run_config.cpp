@@ -1,6 +1,7 @@
 #include "train/run_config.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -125,6 +126,23 @@ void check(const RunConfig& config) {
     throw UserError("train.early_stopping needs a validation part; set data.validation, e.g. 0.1");
   if (config.train.keep == "best" && !validates)
     throw UserError("train.keep = \"best\" needs a validation part; set data.validation, e.g. 0.1");
+  const ParallelConfig& p = config.parallel;
+  if (!std::has_single_bit(static_cast<uint64_t>(p.shards)))
+    throw UserError("parallel.shards = {} is not a power of two; try {}", p.shards,
+                    std::bit_ceil(static_cast<uint64_t>(p.shards)));
+  if (p.mode == "reproducible" && p.strategy != "all-reduce")
+    throw UserError(
+        "parallel.mode = \"reproducible\" is about strategy \"all-reduce\"; strategy \"{}\" gives "
+        "other weights for other numbers of ranks by its nature",
+        p.strategy);
+  if (p.mode == "reproducible" && p.parts != "shuffled")
+    throw UserError(
+        "parallel.mode = \"reproducible\" needs parallel.parts = \"shuffled\": own parts differ "
+        "with the number of ranks");
+  if (p.strategy == "parameter-server" && !p.asynchronous && config.train.clip_norm > 0)
+    throw UserError(
+        "train.clip_norm needs the whole gradient, which no rank of a synchronous "
+        "\"parameter-server\" has; use \"all-reduce\", or parallel.asynchronous = true");
   if (!config.model.layers.empty() &&
       config.model.layers.back().find("softmax") != std::string::npos &&
       config.train.loss == "softmax-cross-entropy")

@@ -10,6 +10,7 @@
 #include "nn/parameters.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "parallel/parallel_config.h"
 #include "tensor/device.h"
 
 namespace lockstep {
@@ -22,12 +23,14 @@ struct ModelConfig {
 struct TrainConfig {
   int64_t epochs = 5;
   int64_t batch = 128;         // 0: the whole training set
+  int64_t accumulate = 1;      // batches whose gradients are summed to one step
   int64_t micro_batch = 1024;  // larger batches are summed from pieces of this size
   std::string loss = "softmax-cross-entropy";
-  double clip_norm = 0;        // gradients are scaled down to this norm; 0: never
-  int64_t early_stopping = 0;  // epochs without a better validation loss; 0: never
-  std::string keep = "last";   // which weights are saved: last, or best by validation loss
-  int64_t log_every = 50;      // steps between lines of metrics.jsonl; 0: epochs only
+  double clip_norm = 0;          // gradients are scaled down to this norm; 0: never
+  int64_t early_stopping = 0;    // epochs without a better validation loss; 0: never
+  std::string keep = "last";     // which weights are saved: last, or best by validation loss
+  int64_t checkpoint_every = 0;  // steps between checkpoints; 0: only when interrupted
+  int64_t log_every = 50;        // steps between lines of metrics.jsonl; 0: epochs only
 };
 
 // Everything that decides what a run does. `lockstep train` of a saved one repeats the run bit by
@@ -42,6 +45,7 @@ struct RunConfig {
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   DeviceConfig device;
+  ParallelConfig parallel;
 };
 
 // One key of the configuration: where it is kept, what it means, what it may be.

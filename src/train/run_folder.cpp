@@ -52,6 +52,25 @@ void add_evaluation(MetricsLine& line, const Evaluation& e) {
       .add("eval/steps_per_second", static_cast<double>(e.steps) / seconds);
 }
 
+Json parallel_json(const ParallelFigures& p) {
+  Json json{{"ranks", p.ranks},
+            {"hosts", p.hosts},
+            {"backend", p.backend},
+            {"strategy", p.strategy},
+            {"oversubscribed", p.oversubscribed},
+            {"global_batch", p.global_batch},
+            {"gradient_bytes_per_step", p.bytes_per_step},
+            {"computing_share", p.computing_share},
+            {"hidden_communication_share", p.hidden_share},
+            {"exposed_communication_share", p.exposed_share},
+            {"waiting_share", p.waiting_share},
+            {"loading_share", p.loading_share},
+            {"imbalance", p.imbalance}};
+  for (const NamedFigure& figure : p.own) json[figure.name] = figure.value;
+  json["diagnosis"] = p.diagnosis.empty() ? Json() : Json(p.diagnosis);
+  return json;
+}
+
 std::vector<int64_t> extents(const Shape& shape) {
   std::vector<int64_t> all;
   for (int axis = 0; axis < shape.rank(); ++axis) all.push_back(shape[axis]);
@@ -71,8 +90,10 @@ Shape shape_from(const Json& json, const fs::path& path) {
 
 }  // namespace
 
-RunFolder::RunFolder(const fs::path& path, const RunConfig& config)
-    : path_(made(path)), log_every_(config.train.log_every), metrics_(path / "metrics.jsonl") {
+RunFolder::RunFolder(const fs::path& path, const RunConfig& config, bool resumes)
+    : path_(made(path)),
+      log_every_(config.train.log_every),
+      metrics_(path / "metrics.jsonl", resumes) {
   commits_.add({path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config)});
 }
 
@@ -84,6 +105,11 @@ void RunFolder::step_done(const StepReport& r) {
                       .add("train/loss", r.loss)
                       .add("train/grad_norm", r.gradient_norm)
                       .add("train/learning_rate", r.learning_rate)
+                      .add("time/load", r.times.load)
+                      .add("time/compute", r.times.compute)
+                      .add("time/hidden_communication", r.times.hidden)
+                      .add("time/exposed_communication", r.times.exposed)
+                      .add("time/waiting", r.times.waiting)
                       .text());
 }
 
@@ -125,6 +151,7 @@ std::string summary_json(const Summary& s) {
   json["total_seconds"] = s.total_seconds;
   json["samples_per_second"] = s.samples_per_second;
   json["peak_memory_bytes"] = s.peak_memory_bytes;
+  if (s.parallel) json["parallel"] = parallel_json(*s.parallel);
   return text_of(json) + "\n";
 }
 

@@ -14,7 +14,8 @@ namespace lockstep {
 class RunFolder final : public Observer {
  public:
   // Makes the folder and checks that it can be written before any training is done.
-  RunFolder(const fs::path& path, const RunConfig& config);
+  // Going on with a run, it adds to the metrics that are there.
+  RunFolder(const fs::path& path, const RunConfig& config, bool resumes = false);
 
   const fs::path& path() const { return path_; }
   void step_done(const StepReport& report) override;

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
-#include "base/error.h"
+#include "base/affinity.h"
 #include "base/memory.h"
+#include "train/diagnosis.h"
 #include "train/evaluator.h"
 
 namespace lockstep {
 namespace {
-
-Shape input_of(const DataSplits& data) { return data.train->sample_shape(); }
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -19,56 +19,55 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-}  // namespace
-
-int64_t micro_batch_for(int64_t batch, int64_t limit, int64_t samples) {
-  if (batch == 0 || batch >= samples) {
-    const int64_t pieces = (samples + limit - 1) / limit;
-    return (samples + pieces - 1) / pieces;
-  }
-  for (int64_t size = std::min(batch, limit); size > limit / 2; --size)
-    if (batch % size == 0) return size;
-  return batch;  // smaller than the limit already, or not to be cut evenly
+void copy(std::span<const float> from, std::span<float> to) {
+  std::copy(from.begin(), from.end(), to.begin());
 }
 
-Trainer::Trainer(const RunConfig& config, Device& device, const Clock& clock,
+std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+}  // namespace
+
+Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
                  const DataSplits& data, Observer& observer)
     : config_(config),
+      ranks_(ranks),
       device_(device),
       clock_(clock),
       data_(data),
       observer_(observer),
-      network_(config.model.layers, input_of(data)),
+      strategy_(make_strategy(config.parallel, config.optimizer)),
+      training_ranks_(strategy_->training_ranks(ranks.size())),
+      network_(config.model.layers, data.train->sample_shape()),
       parameters_(network_),
-      batch_(config.train.batch == 0 ? data.train->size()
-                                     : std::min(config.train.batch, data.train->size())),
-      micro_batch_(micro_batch_for(batch_, config.train.micro_batch, data.train->size())),
-      steps_per_epoch_((data.train->size() + batch_ - 1) / batch_),
-      program_(network_, loss_named(config.train.loss), device, micro_batch_),
+      feed_(config, *data.train, ranks.rank(), training_ranks_),
+      program_(network_, loss_named(config.train.loss), device, feed_.piece()),
       optimizer_(config.optimizer, device, parameters_.weights().size()),
-      loader_(*data.train, micro_batch_, static_cast<uint64_t>(config.seed), true,
-              config.data.workers) {
+      worker_{ranks_, device_, clock_, program_, parameters_, optimizer_, config.train.clip_norm} {
   network_.expect_outputs(static_cast<int64_t>(data.train->classes().size()), config.data.name);
+  if (config.parallel.mode == "reproducible" && !parameters_.state().empty())
+    throw UserError(
+        "parallel.mode = \"reproducible\" is not possible with batch normalisation, whose "
+        "statistics depend on which samples meet on a rank; use layernorm, or mode \"fast\"");
   parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
 }
 
-double Trainer::current_rate(int64_t epoch, int64_t step) const {
+double Trainer::learning_rate(int64_t step) const {
+  const int64_t steps = strategy_->one_step_an_epoch() ? 1 : feed_.steps();
   // The first step of a warm-up already moves: the rate is that of the step's end.
-  const double done = static_cast<double>(epoch - 1) +
+  const double done = static_cast<double>(at_.epoch - 1) +
                       static_cast<double>(config_.schedule.warmup_epochs > 0 ? step : step - 1) /
-                          static_cast<double>(steps_per_epoch_);
-  return learning_rate(config_.schedule, config_.optimizer.lr, done,
-                       static_cast<double>(config_.train.epochs), 1);
+                          static_cast<double>(steps);
+  return lockstep::learning_rate(config_.schedule, config_.optimizer.lr, done,
+                                 static_cast<double>(config_.train.epochs), training_ranks_);
 }
 
 Trainer::Snapshot Trainer::snapshot(int64_t epoch) const {
-  const auto weights = parameters_.weights(), state = parameters_.state();
-  return {epoch, {weights.begin(), weights.end()}, {state.begin(), state.end()}};
+  return {epoch, copy_of(parameters_.weights()), copy_of(parameters_.state())};
 }
 
 void Trainer::restore(const Snapshot& snapshot) {
-  std::copy(snapshot.weights.begin(), snapshot.weights.end(), parameters_.weights().begin());
-  std::copy(snapshot.state.begin(), snapshot.state.end(), parameters_.state().begin());
+  copy(snapshot.weights, parameters_.weights());
+  copy(snapshot.state, parameters_.state());
 }
 
 void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
@@ -79,85 +78,228 @@ void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
       step, epoch, loss, norm, last_good_.epoch, config_.optimizer.lr);
 }
 
-StepReport Trainer::step(int64_t epoch, int64_t step, EpochSums& sums) {
-  const int64_t first = (step - 1) * batch_;
-  const int64_t rows = std::min(batch_, data_.train->size() - first);
-  LossSums total;
-  double seconds = 0;
-  for (int64_t done = 0; done < rows;) {
-    const Batch* piece = loader_.next();
-    ENSURE(piece != nullptr);
-    const double start = clock_.seconds();
-    const LossSums part = program_.gradients(parameters_, piece->x.data(), piece->rows,
-                                             {.labels = piece->labels, .values = {}},
-                                             {.seed = static_cast<uint64_t>(config_.seed),
-                                              .epoch = static_cast<uint64_t>(epoch),
-                                              .ids = piece->ids},
-                                             rows, done > 0);
-    seconds += clock_.seconds() - start;
-    total.loss += part.loss;
-    total.correct += part.correct;
-    done += piece->rows;
-  }
-  gradient_seconds_.push_back(seconds);
-  const double loss = total.loss / static_cast<double>(rows);
-  const double norm = std::sqrt(device_.squared_norm(parameters_.gradients()));
-  if (!std::isfinite(loss) || !std::isfinite(norm))
-    diverged(epoch, optimizer_.steps() + 1, loss, norm);
+void Trainer::check(int64_t step, double loss, double gradient_norm) {
+  if (!std::isfinite(loss) || !std::isfinite(gradient_norm))
+    diverged(at_.epoch, at_.global_step + 1, loss, gradient_norm);
   if (step == 1) last_good_ = std::move(candidate_);  // they have just given a finite loss
-  const double limit = config_.train.clip_norm;
-  const double scale = limit > 0 && norm > limit ? limit / norm : 1;
-  const double rate = current_rate(epoch, step);
-  gradient_norm_ = norm;
-  optimizer_.step(parameters_.weights(), parameters_.gradients(), static_cast<float>(rate),
-                  static_cast<float>(scale));
-  sums.loss += total.loss;
-  sums.correct += total.correct;
-  sums.samples += rows;
-  const double samples = static_cast<double>(sums.samples);
-  return {.epoch = epoch,
-          .step = step,
-          .global_step = optimizer_.steps(),
-          .loss = loss,
-          .epoch_loss = sums.loss / samples,
-          .epoch_accuracy = static_cast<double>(sums.correct) / samples,
-          .gradient_norm = norm,
-          .learning_rate = rate};
 }
 
-EpochReport Trainer::train_epoch(int64_t epoch, const std::atomic<bool>& stop) {
-  candidate_ = snapshot(epoch - 1);
+void Trainer::step_done(const StepResult& r) {
+  at_.step = r.step;
+  ++at_.global_step;
+  at_.epoch_loss += r.loss;
+  at_.epoch_correct += r.correct;
+  at_.epoch_samples += r.rows;
+  gradient_seconds_.push_back(r.gradient_seconds);
+  times_.load += r.times.load;
+  times_.compute += r.times.compute;
+  times_.hidden += r.times.hidden;
+  times_.exposed += r.times.exposed;
+  times_.waiting += r.times.waiting;
+  last_ = r;
+  const double rows = static_cast<double>(std::max<int64_t>(1, r.rows));
+  const double samples = static_cast<double>(std::max<int64_t>(1, at_.epoch_samples));
+  observer_.step_done({.epoch = at_.epoch,
+                       .step = r.step,
+                       .global_step = at_.global_step,
+                       .loss = r.loss / rows,
+                       .epoch_loss = at_.epoch_loss / samples,
+                       .epoch_accuracy = static_cast<double>(at_.epoch_correct) / samples,
+                       .gradient_norm = r.gradient_norm,
+                       .learning_rate = r.learning_rate,
+                       .times = r.times});
+  const int64_t every = config_.train.checkpoint_every;
+  if (every > 0 && at_.global_step % every == 0 && strategy_->results_are_global())
+    write_checkpoint();
+}
+
+// Running statistics differ between ranks even where weights do not.
+void Trainer::merge_replicas() {
+  const std::span<float> state = parameters_.state();
+  if (ranks_.size() == 1 || state.empty() || !strategy_->replicas_agree()) return;
+  if (ranks_.rank() >= training_ranks_) std::fill(state.begin(), state.end(), 0.0f);
+  ranks_.all_reduce(state, state).wait();
+  for (float& value : state) value /= static_cast<float>(training_ranks_);
+}
+
+EpochReport Trainer::train_epoch() {
+  candidate_ = snapshot(at_.epoch - 1);
+  if (last_good_.weights.empty()) last_good_ = candidate_;
   const double start = clock_.seconds();
-  loader_.start_epoch(epoch);
-  EpochSums sums;
-  StepReport last;
-  for (int64_t i = 1; i <= steps_per_epoch_ && !stop.load(std::memory_order_relaxed); ++i) {
-    last = step(epoch, i, sums);
-    observer_.step_done(last);
+  const int64_t samples_before = at_.epoch_samples;
+  feed_.start(at_.epoch, at_.step);
+  strategy_->train_epoch(worker_, feed_, *this, at_.step);
+  if (!stopped_) merge_replicas();
+  struct Sums {
+    double loss;
+    int64_t correct, samples, done;
+    bool stop;
+  };
+  Sums sums{at_.epoch_loss, at_.epoch_correct, at_.epoch_samples,
+            at_.epoch_samples - samples_before, stopped_};
+  if (!strategy_->results_are_global()) {
+    const std::vector<Sums> all = gather_all(ranks_, sums);
+    sums = {};
+    for (const Sums& s : all) {
+      sums.loss += s.loss;
+      sums.correct += s.correct;
+      sums.samples += s.samples;
+      sums.done += s.done;
+      sums.stop = sums.stop || s.stop;
+    }
+    stopped_ = sums.stop;
   }
-  EpochReport report{.epoch = epoch,
-                     .global_step = optimizer_.steps(),
-                     .loss = last.epoch_loss,
-                     .accuracy = last.epoch_accuracy,
+  const double samples = static_cast<double>(std::max<int64_t>(1, sums.samples));
+  EpochReport report{.epoch = at_.epoch,
+                     .global_step = at_.global_step,
+                     .loss = sums.loss / samples,
+                     .accuracy = static_cast<double>(sums.correct) / samples,
                      .seconds = clock_.seconds() - start,
-                     .gradient_norm = last.gradient_norm,
-                     .learning_rate = last.learning_rate};
-  report.samples_per_second = static_cast<double>(sums.samples) / std::max(report.seconds, 1e-9);
-  if (data_.validation && !stop.load(std::memory_order_relaxed))
-    report.validation = evaluate(*data_.validation, program_, parameters_, clock_);
+                     .gradient_norm = last_.gradient_norm,
+                     .learning_rate = last_.learning_rate};
+  report.samples_per_second = static_cast<double>(sums.done) / std::max(report.seconds, 1e-9);
+  trained_seconds_ += report.seconds;
+  trained_samples_ += static_cast<double>(sums.done);
+  if (data_.validation && !stopped_) report.validation = evaluate_together(data_.validation.get());
   return report;
+}
+
+// Each rank takes a part where all hold the same weights; else rank 0's model is what counts.
+std::optional<Evaluation> Trainer::evaluate_together(const Dataset* data) {
+  if (!data) return std::nullopt;
+  const double start = clock_.seconds();
+  const bool shared = strategy_->replicas_agree();
+  const Part mine = shared ? part_of(data->size(), ranks_.size(), ranks_.rank())
+                           : Part{0, ranks_.rank() == 0 ? data->size() : 0};
+  Evaluation result = evaluate(*data, mine, program_, parameters_, clock_);
+  struct Sums {
+    double loss;
+    int64_t correct, samples, steps;
+  };
+  Sums sums{};
+  for (const Sums& s :
+       gather_all(ranks_, Sums{result.loss_sum, result.correct, result.samples, result.steps})) {
+    sums.loss += s.loss;
+    sums.correct += s.correct;
+    sums.samples += s.samples;
+    sums.steps += s.steps;
+  }
+  const double samples = static_cast<double>(sums.samples);
+  result = {.loss = sums.loss / samples,
+            .accuracy = static_cast<double>(sums.correct) / samples,
+            .seconds = clock_.seconds() - start,
+            .samples = sums.samples,
+            .steps = sums.steps,
+            .loss_sum = sums.loss,
+            .correct = sums.correct};
+  return result;
 }
 
 void Trainer::keep_if_best(const EpochReport& report) {
   if (!report.validation) return;
-  if (best_epoch_ > 0 && !(report.validation->loss < best_loss_ || std::isnan(best_loss_))) return;
-  best_loss_ = report.validation->loss;
-  best_epoch_ = report.epoch;
-  if (config_.train.keep != "best") return;
-  best_ = snapshot(report.epoch);
+  const double loss = report.validation->loss;
+  if (at_.best_epoch > 0 && !(loss < at_.best_loss || std::isnan(at_.best_loss))) return;
+  at_.best_loss = loss;
+  at_.best_epoch = report.epoch;
+  if (config_.train.keep == "best") best_ = snapshot(report.epoch);
+}
+
+void Trainer::write_checkpoint() {
+  if (checkpoints_.empty()) return;
+  // Where all ranks are the same, one file is enough.
+  const bool one = strategy_->results_are_global() && parameters_.state().empty();
+  int64_t name = at_.global_step;  // servers make no steps
+  if (!one) ranks_.broadcast(bytes_of(std::span(&name, 1)), 0).wait();
+  if (!one || ranks_.rank() == 0) {
+    Checkpoint c{.at = at_, .arrays = {}, .counters = {}};
+    c.arrays = {{"weights", copy_of(parameters_.weights())},
+                {"state", copy_of(parameters_.state())},
+                {"best/weights", best_.weights},
+                {"best/state", best_.state}};
+    c.counters["best_epoch"] = best_.epoch;
+    std::vector<Optimizer*> optimizers = strategy_->optimizers();
+    optimizers.insert(optimizers.begin(), &optimizer_);
+    for (size_t i = 0; i < optimizers.size(); ++i) {
+      c.counters[fmt::format("optimizer{}/steps", i)] = optimizers[i]->steps();
+      for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
+        c.arrays[fmt::format("optimizer{}/{}", i, k)] = copy_of(optimizers[i]->arrays()[k]);
+    }
+    for (const auto& [key, counter] : strategy_->counters()) c.counters[key] = *counter;
+    save_checkpoint(checkpoint_file(checkpoints_, name, ranks_.rank()), c);
+  }
+  if (!one) ranks_.barrier().wait();
+  if (ranks_.rank() == 0)
+    announce_checkpoint(
+        checkpoints_,
+        {.global_step = name, .ranks = ranks_.size(), .files = one ? 1 : ranks_.size()});
+}
+
+void Trainer::resume(const fs::path& folder) {
+  const LatestCheckpoint latest = latest_checkpoint(folder);
+  if (latest.ranks != ranks_.size())
+    throw UserError("the checkpoint in {} is of {} ranks, this run has {}; use --ranks {}",
+                    folder.string(), latest.ranks, ranks_.size(), latest.ranks);
+  const fs::path path =
+      checkpoint_file(folder, latest.global_step, latest.files == 1 ? 0 : ranks_.rank());
+  const Checkpoint c = load_checkpoint(path);
+  const auto fill = [&](const std::string& name, std::span<float> to) {
+    const auto found = c.arrays.find(name);
+    if (found == c.arrays.end() || found->second.size() != to.size())
+      throw UserError("{} does not fit this network: '{}' is missing or of another size",
+                      path.string(), name);
+    copy(found->second, to);
+  };
+  const auto counter = [&](const std::string& name) {
+    const auto found = c.counters.find(name);
+    if (found == c.counters.end())
+      throw UserError("{} does not fit this run: '{}' is missing", path.string(), name);
+    return found->second;
+  };
+  at_ = c.at;
+  fill("weights", parameters_.weights());
+  fill("state", parameters_.state());
+  if (const auto found = c.arrays.find("best/weights");
+      found != c.arrays.end() && !found->second.empty())
+    best_ = {counter("best_epoch"), found->second, c.arrays.at("best/state")};
+  strategy_->prepare(worker_);
+  std::vector<Optimizer*> optimizers = strategy_->optimizers();
+  optimizers.insert(optimizers.begin(), &optimizer_);
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    optimizers[i]->set_steps(counter(fmt::format("optimizer{}/steps", i)));
+    for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
+      fill(fmt::format("optimizer{}/{}", i, k), optimizers[i]->arrays()[k]);
+  }
+  for (const auto& [key, target] : strategy_->counters()) *target = counter(key);
+}
+
+ParallelFigures Trainer::parallel_figures() {
+  struct Mine {
+    StepTimes times;
+    int cores, threads;
+  };
+  std::vector<RankTimes> all;
+  const std::vector<std::string> hosts = gather_texts(ranks_, ranks_.host());
+  for (const Mine& m : gather_all(ranks_, Mine{times_, usable_cores(), config_.device.threads}))
+    all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
+  ParallelFigures figures =
+      summarise(all, training_ranks_, at_.global_step,
+                static_cast<int64_t>(parameters_.gradients().size_bytes()), feed_.share(0).all);
+  figures.backend = ranks_.backend();
+  figures.strategy = config_.parallel.strategy;
+  // The figures of the first rank that has any.
+  std::string own;
+  for (const NamedFigure& f : strategy_->figures()) own += fmt::format("{} {}\n", f.name, f.value);
+  for (const std::string& text : gather_texts(ranks_, own)) {
+    if (text.empty() || !figures.own.empty()) continue;
+    std::istringstream lines(text);
+    for (NamedFigure f; lines >> f.name >> f.value;) figures.own.push_back(f);
+  }
+  return figures;
 }
 
 Summary Trainer::run(const std::atomic<bool>& stop) {
+  stop_ = &stop;
+  strategy_->prepare(worker_);
   const double start = clock_.seconds();
   observer_.run_started({.name = config_.name,
                          .data = data_.provenance,
@@ -165,51 +307,60 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
                          .parameters = network_.parameter_count(),
                          .samples = data_.train->size(),
                          .epochs = config_.train.epochs,
-                         .steps_per_epoch = steps_per_epoch_});
+                         .steps_per_epoch = strategy_->one_step_an_epoch() ? 1 : feed_.steps(),
+                         .ranks = ranks_.size(),
+                         .strategy = config_.parallel.strategy,
+                         .backend = ranks_.backend(),
+                         .steps_done = at_.global_step});
   Summary summary{.name = config_.name,
                   .data = data_.provenance,
                   .device = device_.description(),
                   .seed = config_.seed,
                   .parameters = network_.parameter_count()};
-  double trained_seconds = 0, trained_samples = 0;
-  for (int64_t epoch = 1; epoch <= config_.train.epochs; ++epoch) {
-    const EpochReport report = train_epoch(epoch, stop);
-    trained_seconds += report.seconds;
-    trained_samples += report.samples_per_second * report.seconds;
-    if (report.global_step == 0) {  // interrupted before anything was done
+  while (at_.epoch <= config_.train.epochs) {
+    const EpochReport report = train_epoch();
+    if (at_.global_step == 0 && ranks_.rank() < training_ranks_) {  // before anything was done
       summary.ending = Ending::interrupted;
       break;
     }
-    summary.epochs = epoch;
+    summary.epochs = at_.epoch;
     summary.train_loss = report.loss;
     summary.train_accuracy = report.accuracy;
     summary.validation = report.validation;
-    summary.epoch_seconds.push_back(report.seconds);
+    epoch_seconds_.push_back(report.seconds);
     observer_.epoch_done(report);
-    keep_if_best(report);
-    if (stop.load(std::memory_order_relaxed)) {
+    if (stopped_) {
       summary.ending = Ending::interrupted;
+      write_checkpoint();
       break;
     }
+    keep_if_best(report);
+    ++at_.epoch;
+    at_.step = at_.epoch_correct = at_.epoch_samples = 0;
+    at_.epoch_loss = 0;
+    // Ranks that go their own ways meet here only.
+    if (config_.train.checkpoint_every > 0 && !strategy_->results_are_global()) write_checkpoint();
     const int64_t patience = config_.train.early_stopping;
-    if (patience > 0 && epoch - best_epoch_ >= patience) {
+    if (patience > 0 && report.epoch - at_.best_epoch >= patience) {
       summary.ending = Ending::early;
       break;
     }
   }
+  if (summary.ending != Ending::interrupted) strategy_->finish(worker_);
   if (!best_.weights.empty()) {
     restore(best_);
-    summary.best_epoch = best_epoch_;
-    summary.validation = evaluate(*data_.validation, program_, parameters_, clock_);
+    summary.best_epoch = at_.best_epoch;
+    summary.validation = evaluate_together(data_.validation.get());
   }
-  if (data_.test && summary.ending != Ending::interrupted)
-    summary.test = evaluate(*data_.test, program_, parameters_, clock_);
+  if (summary.ending != Ending::interrupted) summary.test = evaluate_together(data_.test.get());
   if (summary.test && !std::isfinite(summary.test->loss))  // the last step blew up
-    diverged(summary.epochs, optimizer_.steps(), summary.test->loss, gradient_norm_);
+    diverged(summary.epochs, at_.global_step, summary.test->loss, last_.gradient_norm);
   summary.gradient_seconds = median(gradient_seconds_);
-  summary.samples_per_second = trained_samples / std::max(trained_seconds, 1e-9);
+  summary.epoch_seconds = epoch_seconds_;
+  summary.samples_per_second = trained_samples_ / std::max(trained_seconds_, 1e-9);
   summary.total_seconds = clock_.seconds() - start;
   summary.peak_memory_bytes = peak_memory_bytes();
+  if (ranks_.size() > 1) summary.parallel = parallel_figures();
   return summary;
 }
 

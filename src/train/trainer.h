@@ -2,15 +2,18 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/load.h"
-#include "data/loader.h"
 #include "nn/parameters.h"
 #include "nn/program.h"
 #include "optim/optimizer.h"
+#include "parallel/strategy.h"
+#include "train/checkpoint.h"
+#include "train/epoch_feed.h"
 #include "train/observer.h"
 #include "train/run_config.h"
 
@@ -22,25 +25,26 @@ class Diverged : public Failure {
   using Failure::Failure;
 };
 
-// Trains one network on one data set, step by step. Nothing here knows where it runs: time comes
-// from the clock, arithmetic from the device, figures leave through the observer.
-class Trainer {
+// One rank of a training. Nothing here knows where it runs: time comes from the clock, arithmetic
+// from the device, other ranks are behind the communicator, how they work together is the
+// strategy's business, and figures leave through the observer.
+class Trainer final : private StepHandler {
  public:
-  Trainer(const RunConfig& config, Device& device, const Clock& clock, const DataSplits& data,
-          Observer& observer);
+  Trainer(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
+          const DataSplits& data, Observer& observer);
 
-  // Runs to the end, or to the end of the step during which `stop` becomes true.
+  // Where checkpoints go; without, none are written.
+  void keep_checkpoints_in(const fs::path& folder) { checkpoints_ = folder; }
+  // Goes on where the checkpoint was written.
+  void resume(const fs::path& folder);
+
+  // Runs to the end, or to the end of the step during which `stop` becomes true on some rank.
   Summary run(const std::atomic<bool>& stop);
 
   const Network& network() const { return network_; }
   const Parameters& parameters() const { return parameters_; }
 
  private:
-  struct EpochSums {
-    double loss = 0;
-    int64_t correct = 0, samples = 0;
-  };
-
   // Weights and running statistics at some moment.
   struct Snapshot {
     int64_t epoch = 0;  // at whose end
@@ -49,32 +53,45 @@ class Trainer {
   Snapshot snapshot(int64_t epoch) const;
   void restore(const Snapshot& snapshot);
 
-  EpochReport train_epoch(int64_t epoch, const std::atomic<bool>& stop);
-  StepReport step(int64_t epoch, int64_t step, EpochSums& sums);
-  double current_rate(int64_t epoch, int64_t step) const;
+  double learning_rate(int64_t step) const override;
+  void check(int64_t step, double loss, double gradient_norm) override;
+  void step_done(const StepResult& result) override;
+  bool asked_to_stop() const override { return stop_->load(std::memory_order_relaxed); }
+  void stopping() override { stopped_ = true; }
+
+  EpochReport train_epoch();
+  void merge_replicas();
+  std::optional<Evaluation> evaluate_together(const Dataset* data);
   void keep_if_best(const EpochReport& report);
+  void write_checkpoint();
+  ParallelFigures parallel_figures();
   [[noreturn]] void diverged(int64_t epoch, int64_t step, double loss, double norm);
 
   RunConfig config_;
+  Communicator& ranks_;
   Device& device_;
   const Clock& clock_;
   const DataSplits& data_;
   Observer& observer_;
+  std::unique_ptr<Strategy> strategy_;
+  int training_ranks_;
   Network network_;
   Parameters parameters_;
-  int64_t batch_, micro_batch_, steps_per_epoch_;
+  EpochFeed feed_;
   Program program_;
   Optimizer optimizer_;
-  BatchLoader loader_;
-  std::vector<double> gradient_seconds_;
-  Snapshot last_good_, candidate_,
-      best_;  // candidate: of this epoch's start, until a loss proves it
-  double gradient_norm_ = 0;
-  double best_loss_ = 0;
-  int64_t best_epoch_ = 0;
-};
+  Worker worker_;
 
-// The size of the pieces a batch of this many samples is worked through in; 0 samples: all of them.
-int64_t micro_batch_for(int64_t batch, int64_t limit, int64_t samples);
+  Position at_;  // how far the run has come: what a checkpoint remembers
+  bool stopped_ = false;
+  const std::atomic<bool>* stop_ = nullptr;
+  std::vector<double> gradient_seconds_, epoch_seconds_;
+  StepTimes times_;
+  double trained_seconds_ = 0, trained_samples_ = 0;
+  Snapshot last_good_, candidate_;  // candidate: of this epoch's start, until a loss proves it
+  Snapshot best_;
+  StepResult last_;
+  fs::path checkpoints_;
+};
 
 }  // namespace lockstep

@@ -9,8 +9,8 @@ namespace {
 class Cifar10 : public InFolder {
  protected:
   // A record whose planes are 1, 2 and 3 all over.
-  static Bytes record(uint8_t label) {
-    Bytes bytes = {label};
+  static Content record(uint8_t label) {
+    Content bytes = {label};
     for (uint8_t plane = 1; plane <= 3; ++plane) bytes.insert(bytes.end(), 1024, plane);
     return bytes;
   }
@@ -33,12 +33,12 @@ TEST_F(Cifar10, TurnsPlanesIntoPixels) {
   EXPECT_EQ(data.test_rows(), 1);
   EXPECT_EQ(data.samples->label(5), 9);
   const auto pixels = dynamic_cast<const ImageDataset&>(*data.samples).pixels(0);
-  EXPECT_EQ(Bytes(pixels.begin(), pixels.begin() + 6), (Bytes{1, 2, 3, 1, 2, 3}));
+  EXPECT_EQ(Content(pixels.begin(), pixels.begin() + 6), (Content{1, 2, 3, 1, 2, 3}));
 }
 
 TEST_F(Cifar10, SaysWhichFileIsTruncatedMissingOrMislabelled) {
   const auto error = [&] { return error_of<UserError>([&] { load(); }); };
-  Bytes short_record = record(1);
+  Content short_record = record(1);
   short_record.pop_back();
   write("data_batch_3.bin", short_record);
   expect_says(error(), {"data_batch_3.bin holds 3072 bytes", "3073"});

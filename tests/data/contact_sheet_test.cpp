@@ -8,7 +8,7 @@ namespace lockstep {
 namespace {
 
 ImageDataset four_shades() {
-  Bytes pixels;
+  Content pixels;
   for (const uint8_t shade : {0, 80, 160, 255}) pixels.insert(pixels.end(), 32 * 32, shade);
   return {
       Shape{32, 32, 1}, pixels, {0, 1, 0, 1}, {"dark", "a class with a very long name of its own"}};

@@ -13,18 +13,18 @@
 
 namespace lockstep {
 
-using Bytes = std::vector<uint8_t>;
+using Content = std::vector<uint8_t>;
 
 // A test with a folder of its own.
 class InFolder : public testing::Test {
  protected:
-  fs::path write(const std::string& name, const Bytes& content) {
+  fs::path write(const std::string& name, const Content& content) {
     make_folder((folder() / name).parent_path());
     write_file(folder() / name, content);
     return folder() / name;
   }
   fs::path write(const std::string& name, std::string_view content) {
-    return write(name, Bytes(content.begin(), content.end()));
+    return write(name, Content(content.begin(), content.end()));
   }
   const fs::path& folder() const { return scratch_.path(); }
 
@@ -66,27 +66,27 @@ inline void expect_says(const std::string& message, const std::vector<std::strin
     EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
 }
 
-inline void append_number(Bytes& bytes, uint32_t number) {
+inline void append_number(Content& bytes, uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8)
     bytes.push_back(static_cast<uint8_t>(number >> shift));
 }
 
-inline Bytes idx_header(const std::vector<uint32_t>& extents) {
-  Bytes bytes;
+inline Content idx_header(const std::vector<uint32_t>& extents) {
+  Content bytes;
   append_number(bytes, 0x800u | static_cast<uint32_t>(extents.size()));
   for (const uint32_t extent : extents) append_number(bytes, extent);
   return bytes;
 }
 
 // Images of height × width whose pixels count up from 0.
-inline Bytes idx_images(uint32_t count, uint32_t height, uint32_t width) {
-  Bytes bytes = idx_header({count, height, width});
+inline Content idx_images(uint32_t count, uint32_t height, uint32_t width) {
+  Content bytes = idx_header({count, height, width});
   for (uint32_t i = 0; i < count * height * width; ++i) bytes.push_back(static_cast<uint8_t>(i));
   return bytes;
 }
 
-inline Bytes idx_labels(const Bytes& labels) {
-  Bytes bytes = idx_header({static_cast<uint32_t>(labels.size())});
+inline Content idx_labels(const Content& labels) {
+  Content bytes = idx_header({static_cast<uint32_t>(labels.size())});
   bytes.insert(bytes.end(), labels.begin(), labels.end());
   return bytes;
 }

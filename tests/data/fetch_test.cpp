@@ -102,7 +102,7 @@ TEST_F(Fetch, SaysWhichFileTheFolderLacks) {
 }
 
 TEST_F(Fetch, RefusesAGzipBomb) {
-  const Bytes zeros(60 << 20);
+  const Content zeros(60 << 20);
   write("mine/train-images-idx3-ubyte.gz", gzipped(zeros));
   const auto call = [&] { fetch("mnist", folder() / "mine", say_nothing); };
   expect_says(error_of<UserError>(call), {"train-images-idx3-ubyte.gz", "47040016"});
@@ -122,7 +122,7 @@ TEST_F(Fetch, SaysWhenTheCacheCannotBeMade) {
 
 // Real files with the right checksums, put in place of the real ones' table.
 TEST_F(Fetch, UnpacksEveryUsualSpelling) {
-  const Bytes images = idx_images(2, 2, 2), labels = idx_labels({1, 2});
+  const Content images = idx_images(2, 2, 2), labels = idx_labels({1, 2});
   const std::string images_sum = sha256(write("images", images));
   const std::string labels_sum = sha256(write("labels", labels));
   const FetchSet set = {"tiny",

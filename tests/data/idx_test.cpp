@@ -9,31 +9,31 @@ namespace {
 
 class IdxReader : public InFolder {
  protected:
-  std::string error_for(const Bytes& content, int rank = 3) {
+  std::string error_for(const Content& content, int rank = 3) {
     const fs::path path = write("file.idx", content);
     return error_of<UserError>([&] {
       IdxFile file(path, rank);
-      Bytes out(file.bytes());
+      Content out(file.bytes());
       file.read_into(out);
     });
   }
 };
 
 TEST_F(IdxReader, ReadsPlainAndCompressedFilesAlike) {
-  const Bytes images = idx_images(3, 2, 5);
+  const Content images = idx_images(3, 2, 5);
   for (const fs::path& path : {write("a", images), write("a.gz", gzipped(images))}) {
     IdxFile file(path, 3);
     EXPECT_EQ(file.count(), 3);
     EXPECT_EQ(file.extent(1), 2);
     EXPECT_EQ(file.extent(2), 5);
-    Bytes out(file.bytes());
+    Content out(file.bytes());
     file.read_into(out);
-    EXPECT_EQ(out, Bytes(images.begin() + 16, images.end()));
+    EXPECT_EQ(out, Content(images.begin() + 16, images.end()));
   }
 }
 
 TEST_F(IdxReader, SaysHowManyBytesAreMissingWhenTruncated) {
-  Bytes images = idx_images(3, 2, 5);
+  Content images = idx_images(3, 2, 5);
   images.resize(40);
   expect_says(error_for(images), {"file.idx is truncated", "promises 46 bytes", "holds 40"});
   expect_says(error_for(gzipped(images)),
@@ -41,19 +41,19 @@ TEST_F(IdxReader, SaysHowManyBytesAreMissingWhenTruncated) {
 }
 
 TEST_F(IdxReader, SaysWhenTheCompressedDataEndEarly) {
-  Bytes packed = gzipped(idx_images(30, 20, 20));
+  Content packed = gzipped(idx_images(30, 20, 20));
   packed.resize(packed.size() / 2);
   expect_says(error_for(packed), {"file.idx is truncated", "promises 12016 bytes"});
 }
 
 TEST_F(IdxReader, NoticesDamageInCompressedData) {
-  Bytes packed = gzipped(idx_images(30, 20, 20));
+  Content packed = gzipped(idx_images(30, 20, 20));
   packed[packed.size() - 8] ^= 1;  // the checksum
   expect_says(error_for(packed), {"file.idx", "gzip data are damaged", "incorrect data check"});
 }
 
 TEST_F(IdxReader, RefusesTrailingBytes) {
-  Bytes images = idx_images(3, 2, 5);
+  Content images = idx_images(3, 2, 5);
   images.push_back(0);
   expect_says(error_for(images), {"file.idx is oversized", "promises 46 bytes", "holds 47"});
   expect_says(error_for(gzipped(images)), {"file.idx is oversized", "promises 46 bytes"});
@@ -67,7 +67,7 @@ TEST_F(IdxReader, RefusesAFileShorterThanItsHeader) {
 TEST_F(IdxReader, NamesTheMagicNumberItFound) {
   expect_says(error_for(idx_images(3, 2, 5), 1),
               {"file.idx is not an IDX file of labels", "0x00000803", "0x00000801"});
-  expect_says(error_for(Bytes(16, 'P')), {"0x50505050", "expected 0x00000803"});
+  expect_says(error_for(Content(16, 'P')), {"0x50505050", "expected 0x00000803"});
 }
 
 TEST_F(IdxReader, RefusesADimensionOfZero) {
@@ -80,7 +80,7 @@ TEST_F(IdxReader, RefusesDimensionsWhoseProductOverflows) {
 }
 
 TEST_F(IdxReader, AllocatesNothingForAHeaderThatPromisesTooMuch) {
-  const Bytes header = idx_header({60000, 10000, 10000});
+  const Content header = idx_header({60000, 10000, 10000});
   expect_says(error_for(header), {"truncated", "promises 6000000000016 bytes", "holds 16"});
   expect_says(error_for(gzipped(header)), {"file.idx", "promises 6000000000000 bytes"});
 }

@@ -18,11 +18,11 @@ Image plain(int64_t height, int64_t width, int64_t channels, uint8_t shade) {
 
 class ImageFile : public InFolder {
  protected:
-  std::string error_for(const Bytes& content) {
+  std::string error_for(const Content& content) {
     const fs::path path = write("picture.png", content);
     return error_of<UserError>([&] { read_image(path); });
   }
-  Bytes png_of(const Image& image) {
+  Content png_of(const Image& image) {
     write_png(folder() / "made.png", image);
     return read_bytes(folder() / "made.png");
   }
@@ -50,12 +50,12 @@ TEST_F(ImageFile, IsRefusedWhenItIsNoImage) {
 }
 
 TEST_F(ImageFile, IsRefusedWhenTruncatedOrDamaged) {
-  Bytes png = png_of(plain(40, 40, 3, 9));
+  Content png = png_of(plain(40, 40, 3, 9));
   png.resize(png.size() - 20);
   expect_says(error_for(png), {"picture.png", "PNG"});
   png.resize(20);
   expect_says(error_for(png), {"picture.png", "PNG"});
-  Bytes jpeg = jpeg_of(plain(64, 64, 3, 9));
+  Content jpeg = jpeg_of(plain(64, 64, 3, 9));
   jpeg.resize(jpeg.size() - 10);
   expect_says(error_for(jpeg), {"picture.png", "JPEG"});
   jpeg.resize(30);
@@ -63,12 +63,12 @@ TEST_F(ImageFile, IsRefusedWhenTruncatedOrDamaged) {
 }
 
 TEST_F(ImageFile, IsRefusedBeforeAllocationWhenItClaimsToBeHuge) {
-  Bytes jpeg = jpeg_of(plain(8, 8, 1, 0));
+  Content jpeg = jpeg_of(plain(8, 8, 1, 0));
   for (size_t i = 0; i + 9 < jpeg.size(); ++i)
     if (jpeg[i] == 0xFF && jpeg[i + 1] == 0xC0)  // the frame header: its height and width
       for (size_t k = 5; k < 9; ++k) jpeg[i + k] = 0xFE;
   expect_says(error_for(jpeg), {"picture.png", "65278 x 65278", "67108864"});
-  Bytes png = png_of(plain(8, 8, 1, 0));
+  Content png = png_of(plain(8, 8, 1, 0));
   for (size_t i = 16; i < 24; ++i) png[i] = (i % 4 < 2) ? 0 : 0xFE;
   const auto sum = static_cast<uint32_t>(crc32(0, png.data() + 12, 17));
   for (size_t i = 0; i < 4; ++i) png[29 + i] = static_cast<uint8_t>(sum >> (24 - 8 * i));
@@ -77,18 +77,18 @@ TEST_F(ImageFile, IsRefusedBeforeAllocationWhenItClaimsToBeHuge) {
 
 TEST(FitImage, AveragesTheAreaWhenItShrinks) {
   Image image{Shape{2, 4, 1}, {0, 100, 10, 20, 100, 200, 30, 40}};
-  EXPECT_EQ(fit_image(image, {1, 2, 1}).pixels, (Bytes{100, 25}));
+  EXPECT_EQ(fit_image(image, {1, 2, 1}).pixels, (Content{100, 25}));
 }
 
 TEST(FitImage, InterpolatesWhenItGrowsAndKeepsPlainAreas) {
   const Image grown = fit_image({Shape{1, 2, 1}, {0, 100}}, {1, 4, 1});
-  EXPECT_EQ(grown.pixels, (Bytes{0, 25, 75, 100}));
+  EXPECT_EQ(grown.pixels, (Content{0, 25, 75, 100}));
   for (const uint8_t value : fit_image(plain(7, 5, 3, 77), {11, 3, 3}).pixels) EXPECT_EQ(value, 77);
 }
 
 TEST(FitImage, TurnsColourToGreyAndBack) {
-  EXPECT_EQ(fit_image({Shape{1, 1, 3}, {255, 0, 0}}, {1, 1, 1}).pixels, (Bytes{76}));
-  EXPECT_EQ(fit_image({Shape{1, 1, 1}, {9}}, {1, 1, 3}).pixels, (Bytes{9, 9, 9}));
+  EXPECT_EQ(fit_image({Shape{1, 1, 3}, {255, 0, 0}}, {1, 1, 1}).pixels, (Content{76}));
+  EXPECT_EQ(fit_image({Shape{1, 1, 1}, {9}}, {1, 1, 3}).pixels, (Content{9, 9, 9}));
   EXPECT_THROW(fit_image({Shape{1, 1, 1}, {9}}, {4}), UserError);
 }
 

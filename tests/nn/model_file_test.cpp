@@ -70,7 +70,7 @@ TEST_F(ModelFile, OfAnotherInputIsRefused) {
 
 TEST_F(ModelFile, ThatCannotBeWrittenIsAFailureAndLeavesTheOldOne) {
   Parameters parameters = saved({"dense 3"}, {4});
-  const Bytes old = read_bytes(path());
+  const Content old = read_bytes(path());
   // What is written aside first ends on a full disk.
   ASSERT_EQ(::symlink("/dev/full", (path().string() + ".new").c_str()), 0);
   expect_says(error_of<Failure>([&] { write_file(path(), model_bytes(parameters)); }),

@@ -16,7 +16,7 @@ class Safetensors : public InFolder {
   // A length, this header and so many bytes of zeros; unless given, the length is the header's.
   fs::path file(const std::string& header, size_t data, std::optional<uint64_t> length = {}) {
     const uint64_t claimed = length.value_or(header.size());
-    Bytes content(sizeof(claimed));
+    Content content(sizeof(claimed));
     std::memcpy(content.data(), &claimed, sizeof(claimed));
     content.insert(content.end(), header.begin(), header.end());
     content.resize(content.size() + data);
@@ -56,7 +56,7 @@ TEST_F(Safetensors, ReadBackAsTheyWereWritten) {
 
 TEST_F(Safetensors, TheNumbersStartOnAMultipleOfEight) {
   write_file(folder() / "x", safetensors_bytes({{"a", {1}, {7}}}, {}));
-  const Bytes content = read_bytes(folder() / "x");
+  const Content content = read_bytes(folder() / "x");
   EXPECT_EQ((content.size() - sizeof(float)) % 8, 0u);
 }
 
@@ -77,10 +77,10 @@ TEST_F(Safetensors, AFileThatIsNotThereIsNamed) {
 TEST_F(Safetensors, AFileCutShortIsNotRead) {
   write_file(folder() / "whole",
              safetensors_bytes({{"a", {3}, {1, 2, 3}}, {"b", {2}, {4, 5}}}, {{"k", "v"}}));
-  const Bytes whole = read_bytes(folder() / "whole");
+  const Content whole = read_bytes(folder() / "whole");
   for (size_t length = 0; length < whole.size(); ++length) {
     const fs::path cut =
-        write("cut", Bytes(whole.begin(), whole.begin() + static_cast<int64_t>(length)));
+        write("cut", Content(whole.begin(), whole.begin() + static_cast<int64_t>(length)));
     expect_says(error_of<UserError>([&] { read_safetensors(cut); }), {"cut", "not a whole"});
   }
 }

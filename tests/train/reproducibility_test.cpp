@@ -73,13 +73,11 @@ TEST_F(Reproducibility, ABatchInPiecesGivesTheSameUpToRounding) {
 }
 
 TEST(MicroBatch, DividesTheBatchEvenlyWhereItCan) {
-  EXPECT_EQ(micro_batch_for(128, 1024, 60'000), 128);
-  EXPECT_EQ(micro_batch_for(2048, 1024, 60'000), 1024);
-  EXPECT_EQ(micro_batch_for(1500, 1024, 60'000), 750);
-  EXPECT_EQ(micro_batch_for(0, 1024, 60'000), 1017);  // 59 pieces
-  EXPECT_EQ(micro_batch_for(60'000, 1024, 60'000), 1017);
-  EXPECT_EQ(micro_batch_for(0, 1024, 100), 100);
-  EXPECT_EQ(micro_batch_for(1, 1, 5), 1);
+  EXPECT_EQ(piece_size(128, 1024), 128);
+  EXPECT_EQ(piece_size(2048, 1024), 1024);
+  EXPECT_EQ(piece_size(1500, 1024), 750);
+  EXPECT_EQ(piece_size(60'000, 1024), 1017);  // 59 pieces
+  EXPECT_EQ(piece_size(1, 1), 1);
 }
 
 }  // namespace

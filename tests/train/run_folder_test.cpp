@@ -24,7 +24,8 @@ class Runs : public InFolder {
     const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
     const auto device = make_device(config.device);
     const WallClock clock;
-    Trainer trainer(config, *device, clock, data, observers);
+    const auto ranks = make_self_communicator();
+    Trainer trainer(config, *ranks, *device, clock, data, observers);
     observers.add(run);
     const Summary summary = trainer.run(std::atomic<bool>{false});
     run.save(trainer.parameters(), trainer.network(), data.train->classes(), data.normalizer);

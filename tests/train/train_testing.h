@@ -3,6 +3,7 @@
 #include <atomic>
 #include <vector>
 
+#include "comm/backend/self.h"
 #include "data/data_testing.h"
 #include "train/trainer.h"
 
@@ -29,13 +30,14 @@ struct Training {
   std::unique_ptr<Device> device;
   WallClock clock;
   Record record;
+  std::unique_ptr<Communicator> ranks = make_self_communicator();
   Trainer trainer;
   Summary summary;
 
   explicit Training(const RunConfig& config)
       : data(load_data(config.data, static_cast<uint64_t>(config.seed))),
         device(make_device(config.device)),
-        trainer(config, *device, clock, data, record) {}
+        trainer(config, *ranks, *device, clock, data, record) {}
 
   Training& run() {
     summary = trainer.run(record.stop);

@@ -1,0 +1,127 @@
+#include "ranks.h"
+
+#include <xxhash.h>
+
+#include <mutex>
+
+#include "base/affinity.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "comm/backend/mpi.h"
+#include "comm/backend/self.h"
+#include "comm/backend/threads.h"
+#include "launch.h"
+
+namespace lockstep {
+namespace {
+
+// The number of this rank among those on its host, and how many there are.
+struct LocalRank {
+  int index = 0, count = 0;
+};
+
+LocalRank local_rank(Communicator& ranks) {
+  LocalRank local;
+  const std::vector<std::string> hosts = gather_texts(ranks, ranks.host());
+  for (int r = 0; r < ranks.size(); ++r) {
+    if (hosts[static_cast<size_t>(r)] != ranks.host()) continue;
+    if (r < ranks.rank()) ++local.index;
+    ++local.count;
+  }
+  return local;
+}
+
+// Labels of all samples and the content of some.
+uint64_t digest(const Dataset& data) {
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  for (int64_t row = 0; row < data.size(); ++row) {
+    const int32_t label = data.label(row);
+    XXH3_64bits_update(state, &label, sizeof(label));
+  }
+  std::vector<int64_t> some;
+  for (int64_t i = 0; i < 16; ++i) some.push_back(data.size() * i / 16);
+  Batch batch;
+  data.read(some, batch);
+  XXH3_64bits_update(state, batch.x.data(), batch.x.size() * sizeof(float));
+  const uint64_t value = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return value;
+}
+
+void expect_same(Communicator& ranks, uint64_t mine, const std::string& what,
+                 const std::string& advice) {
+  const std::vector<uint64_t> all = gather_all(ranks, mine);
+  for (size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0]) throw UserError("rank {} has {} than rank 0; {}", r, what, advice);
+}
+
+}  // namespace
+
+void add_rank_options(CLI::App& verb, RankOptions& options) {
+  verb.add_option("--ranks", options.ranks, "same as --set parallel.ranks=N")
+      ->check(CLI::Range(1, 100000));
+  verb.add_option("--backend", options.backend, "what ranks are: mpi or threads")
+      ->check(CLI::IsMember({"mpi", "threads"}));
+  verb.add_option("--affinity", options.affinity,
+                  "bind ranks to cores: none, compact, scatter, or a list such as 0,1,2,4");
+}
+
+void apply(const RankOptions& options, RunConfig& config) {
+  if (options.ranks > 0) config.parallel.ranks = options.ranks;
+  if (!options.backend.empty()) config.parallel.backend = options.backend;
+  if (!options.affinity.empty()) config.parallel.affinity = options.affinity;
+  const int started = mpi_job_size();
+  if (started == 0) return;
+  if (options.ranks > 0 && options.ranks != started)
+    throw UserError("--ranks {} within a job of {} ranks; leave it out, mpiexec decides",
+                    options.ranks, started);
+  config.parallel.ranks = started;
+  config.parallel.backend = "mpi";
+}
+
+void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank_main) {
+  const ParallelConfig& p = config.parallel;
+  if (mpi_job_size() > 0)
+    run_mpi_rank(p.timeout, rank_main);
+  else if (p.ranks == 1 || p.backend == "threads")
+    run_thread_ranks(static_cast<int>(p.ranks), p.timeout, rank_main);
+  else
+    launch_ranks(p.ranks);
+}
+
+std::string bind_rank(const RunConfig& config, Communicator& ranks) {
+  if (config.parallel.affinity == "none") return "";
+  const LocalRank local = local_rank(ranks);
+  const std::vector<Core> cores = allowed_cores();
+  const std::vector<std::vector<int>> plan =
+      plan_affinity(config.parallel.affinity, local.count, config.device.threads, cores);
+  bind_to(plan[static_cast<size_t>(local.index)]);
+  return affinity_map(plan, cores);
+}
+
+const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks) {
+  const auto load = [&] {
+    const WallClock clock;
+    const double start = clock.seconds();
+    data_ = load_data(config.data, static_cast<uint64_t>(config.seed),
+                      ranks.rank() == 0 ? say_to_stderr : Say([](const std::string&) {}));
+    seconds_ = clock.seconds() - start;
+    loaded_ = true;
+  };
+  if (ranks.rank() == 0) load();
+  ranks.barrier().wait();
+  if (!loaded_) load();
+  return data_;
+}
+
+void expect_agreement(const RunConfig& config, const DataSplits& data, Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  const std::string text = to_toml(config);
+  expect_same(ranks, XXH3_64bits(text.data(), text.size()), "another configuration",
+              "give all ranks the same words and files");
+  expect_same(ranks, digest(*data.train), "other training samples",
+              "look at the data folder ($LOCKSTEP_DATA) on its host");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+
+#include "CLI/CLI.hpp"
+#include "comm/communicator.h"
+#include "data/load.h"
+#include "train/run_config.h"
+
+namespace lockstep {
+
+// --ranks, --backend and --affinity.
+struct RankOptions {
+  int64_t ranks = 0;
+  std::string backend, affinity;
+};
+void add_rank_options(CLI::App& verb, RankOptions& options);
+void apply(const RankOptions& options, RunConfig& config);
+
+// Runs `rank_main` on every rank that the configuration asks for, or that mpiexec or srun has
+// started: as threads of this process, as this process's rank, or by starting this program again
+// under mpiexec. False: the ranks were processes of their own and have ended; nothing is left to
+// do.
+void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank_main);
+
+// Binds the calling rank as the configuration says. The map, for rank 0 to show; empty: unbound.
+std::string bind_rank(const RunConfig& config, Communicator& ranks);
+
+// Data that ranks of one process share and ranks of several load each; rank 0 first, so that only
+// one fetches what is not there yet.
+class SharedData {
+ public:
+  const DataSplits& get(const RunConfig& config, Communicator& ranks);
+  double read_seconds() const { return seconds_; }
+
+ private:
+  DataSplits data_;
+  bool loaded_ = false;
+  double seconds_ = 0;
+};
+
+// All ranks were given the same configuration and the same samples; a UserError says who differs.
+void expect_agreement(const RunConfig& config, const DataSplits& data, Communicator& ranks);
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// A core as the kernel numbers it, and where it sits.
+struct Core {
+  int id = 0;
+  int package = 0, core = 0;  // hardware threads of one core share both
+};
+
+std::vector<Core> allowed_cores();  // that this process may use, by number
+int usable_cores();
+
+// The cores each of `ranks` ranks on this machine is bound to, `threads` each.
+//   none     nothing is bound: empty lists
+//   compact  one after the other
+//   scatter  as far apart as possible: other packages and cores before other hardware threads
+//   0,1,4    these, in turn
+// A core that does not exist or is not allowed is a UserError.
+std::vector<std::vector<int>> plan_affinity(const std::string& affinity, int ranks, int threads,
+                                            const std::vector<Core>& cores);
+
+// Binds the calling thread, and those it starts afterwards.
+void bind_to(const std::vector<int>& cores);
+
+// A small map: a row a rank, a column a core.
+std::string affinity_map(const std::vector<std::vector<int>>& plan, const std::vector<Core>& cores);
+
+}  // namespace lockstep

@@ -1,0 +1,98 @@
+#include <numeric>
+
+#include "parallel/strategies.h"
+
+namespace lockstep {
+namespace {
+
+// Every rank trains alone on its part; now and then all take the mean of their weights, each
+// counted by the samples it has seen since the last time.
+class AverageWeights final : public Strategy {
+ public:
+  explicit AverageWeights(const ParallelConfig& config) : config_(config) {}
+
+  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
+                   int64_t first) override {
+    bool stop = false;
+    for (int64_t step = first; step < source.steps() && !stop; ++step) {
+      StepResult result{.step = step + 1};
+      const StepShare& share = source.share(step);
+      if (share.mine > 0) {
+        worker.gradients(source, share.mine, share.mine, false, result);
+        result.times.compute = result.gradient_seconds;
+        worker.update(handler, result);
+        seen_ += share.mine;
+        agree_ = worker.ranks.size() == 1;
+      }
+      if (config_.average == "steps") {
+        // Ranks stop together, where they meet anyway.
+        if ((step + 1) % config_.average_steps == 0 || step + 1 == source.steps())
+          stop = average(worker, handler.asked_to_stop(), result.times);
+      } else {
+        stop = handler.asked_to_stop();
+        if (config_.average == "epoch" && (stop || step + 1 == source.steps())) {
+          average(worker, stop, result.times);
+        }
+      }
+      handler.step_done(result);
+    }
+    if (stop) handler.stopping();
+  }
+
+  void finish(Worker& worker) override {
+    StepTimes times;
+    if (config_.average == "end") average(worker, false, times);
+  }
+
+  bool results_are_global() const override { return false; }
+  bool replicas_agree() const override { return agree_; }
+  std::vector<std::pair<std::string, int64_t*>> counters() override {
+    return {{"samples_since_mean", &seen_}};
+  }
+
+ private:
+  // Whether any rank was asked to stop.
+  bool average(Worker& worker, bool stop, StepTimes& times) {
+    struct Mine {
+      int64_t samples;
+      bool stop;
+    };
+    const double start = worker.clock.seconds();
+    bool any = false;
+    int64_t all = 0;
+    for (const Mine& m : gather_all(worker.ranks, Mine{seen_, stop})) {
+      all += m.samples;
+      any = any || m.stop;
+    }
+    const double met = worker.clock.seconds();
+    if (all > 0) {
+      const float weight = static_cast<float>(seen_) / static_cast<float>(all);
+      mean(worker, worker.parameters.weights(), weight);
+      mean(worker, worker.parameters.state(), weight);
+      seen_ = 0;
+    }
+    agree_ = true;
+    times.waiting += met - start;
+    times.exposed += worker.clock.seconds() - met;
+    return any;
+  }
+
+  static void mean(Worker& worker, std::span<float> values, float weight) {
+    if (worker.ranks.size() == 1) return;
+    for (float& value : values) value *= weight;
+    worker.ranks.all_reduce(values, values).wait();
+  }
+
+  ParallelConfig config_;
+  int64_t seen_ = 0;  // samples since the last mean
+  bool agree_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_average_weights(const ParallelConfig& config,
+                                               const OptimizerConfig&) {
+  return std::make_unique<AverageWeights>(config);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,67 @@
+#include "parallel/gradient_buckets.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep {
+
+GradientBuckets::GradientBuckets(const Parameters& parameters, int64_t bucket_floats, Reduce reduce,
+                                 const Clock& clock)
+    : arena_(parameters.gradients_and_tail()),
+      tail_(arena_.last(Parameters::tail_floats)),
+      bucket_floats_(static_cast<size_t>(bucket_floats)),
+      reduce_(std::move(reduce)),
+      clock_(clock),
+      complete_(arena_.size()),
+      started_(arena_.size()) {}
+
+void GradientBuckets::arm(const StepTail& before) {
+  armed_ = true;
+  figures_ = before;
+  figures_.write(tail_);
+}
+
+void GradientBuckets::loss_done(const LossSums& sums) {
+  if (!armed_) return;
+  figures_.sums.loss += sums.loss;
+  figures_.sums.correct += sums.correct;
+  figures_.write(tail_);
+  complete_ = arena_.size() - tail_.size();
+}
+
+void GradientBuckets::layer_done(const std::string&, bool backward, std::span<float> gradients) {
+  if (!armed_ || !backward) return;
+  const double start_time = clock_.seconds();
+  if (!gradients.empty()) {
+    const auto begin = static_cast<size_t>(gradients.data() - arena_.data());
+    // A branch that ends before the layers behind it waits for them.
+    if (begin + gradients.size() >= complete_) complete_ = std::min(complete_, begin);
+    if (started_ - complete_ >= bucket_floats_) start(complete_);
+  }
+  for (Request& request : requests_) request.test();
+  spent_ += clock_.seconds() - start_time;
+}
+
+void GradientBuckets::start(size_t from) {
+  if (requests_.empty()) began_ = clock_.seconds();
+  requests_.push_back(reduce_(arena_.subspan(from, started_ - from)));
+  started_ = from;
+}
+
+GradientBuckets::Times GradientBuckets::finish() {
+  const double start_time = clock_.seconds();
+  const double under_way = requests_.empty() ? 0 : start_time - began_;
+  if (started_ > 0) start(0);
+  Times times;
+  for (Request& request : requests_) times.waiting += request.wait().waiting;
+  // What the backward pass was held up for was not hidden by it.
+  times.exposed = clock_.seconds() - start_time - times.waiting + spent_;
+  times.hidden = std::max(0.0, under_way - spent_);
+  complete_ = started_ = arena_.size();
+  requests_.clear();
+  spent_ = 0;
+  armed_ = false;
+  return times;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,239 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "parallel/strategies.h"
+
+namespace lockstep {
+namespace {
+
+enum Tag { push_tag = 1, gradient_tag = 2, reply_tag = 3, weights_tag = 4 };
+
+// A worker's word to a server; the gradients follow unless it is done.
+struct Push {
+  bool done = false, stop = false;
+  double rate = 0, clip_scale = 1;
+  int64_t version = 0;  // of the weights that the gradients were computed with
+};
+
+struct Reply {
+  int64_t version = 0;
+  bool stop = false;
+};
+
+template <typename T>
+ConstBytes bytes_to_send(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <typename T>
+Bytes bytes_to_fill(T& value) {
+  return bytes_of(std::span(&value, 1));
+}
+
+// The last ranks are servers and hold the weights, each a shard; the others train, push gradients
+// and pull weights. Synchronous: a step of all workers is one update. Asynchronous: each push is an
+// update of its own, and a worker only waits when it is too far ahead of the slowest.
+class ParameterServer final : public Strategy {
+ public:
+  ParameterServer(const ParallelConfig& config, const OptimizerConfig& optimizer)
+      : config_(config), optimizer_config_(optimizer) {}
+
+  int training_ranks(int ranks) const override {
+    if (ranks <= config_.servers)
+      throw UserError(
+          "strategy \"parameter-server\" has parallel.servers = {} and needs workers beside them; "
+          "use at least {} ranks",
+          config_.servers, config_.servers + 1);
+    return ranks - static_cast<int>(config_.servers);
+  }
+
+  void prepare(Worker& worker) override {
+    workers_ = training_ranks(worker.ranks.size());
+    const int server = worker.ranks.rank() - workers_;
+    if (server < 0 || shard_optimizer_) return;
+    gradients_.resize(shard_of(worker, server).size());
+    shard_optimizer_ =
+        std::make_unique<Optimizer>(optimizer_config_, worker.device, gradients_.size());
+  }
+
+  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
+                   int64_t first) override {
+    const int me = worker.ranks.rank();
+    if (me >= workers_)
+      serve(worker, shard_of(worker, me - workers_));
+    else
+      work(worker, source, handler, first);
+    for (int server = 0; server < config_.servers; ++server)
+      worker.ranks.broadcast(bytes_of(shard_of(worker, server)), workers_ + server).wait();
+  }
+
+  bool results_are_global() const override { return false; }
+  std::vector<Optimizer*> optimizers() override {
+    return shard_optimizer_ ? std::vector<Optimizer*>{shard_optimizer_.get()}
+                            : std::vector<Optimizer*>{};
+  }
+  std::vector<std::pair<std::string, int64_t*>> counters() override {
+    return {{"version", &version_}};
+  }
+  std::vector<NamedFigure> figures() const override {
+    if (!config_.asynchronous || pushes_ == 0) return {};
+    return {{"staleness_mean", static_cast<double>(staleness_sum_) / static_cast<double>(pushes_)},
+            {"staleness_max", static_cast<double>(staleness_max_)}};
+  }
+
+ private:
+  std::span<float> shard(std::span<float> all, int server) const {
+    const Part part = part_of(static_cast<int64_t>(all.size()), config_.servers, server);
+    return all.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
+  }
+  std::span<float> shard_of(Worker& worker, int server) const {
+    return shard(worker.parameters.weights(), server);
+  }
+
+  // ------------------------------------------------------------------------------------ workers
+
+  void work(Worker& worker, BatchSource& source, StepHandler& handler, int64_t first) {
+    bool stop = false;
+    for (int64_t step = first; step < source.steps() && !stop; ++step) {
+      StepResult result{.step = step + 1};
+      const StepShare& share = source.share(step);
+      if (share.mine == 0 && config_.asynchronous) break;
+      worker.gradients(source, share.mine, config_.asynchronous ? share.mine : share.all, false,
+                       result);
+      result.times.compute = result.gradient_seconds;
+      result.gradient_norm = std::sqrt(worker.device.squared_norm(worker.parameters.gradients()));
+      result.learning_rate = handler.learning_rate(step + 1);
+      handler.check(step + 1, result.loss / static_cast<double>(std::max<int64_t>(1, share.mine)),
+                    result.gradient_norm);
+      const bool clipped = worker.clip_norm > 0 && result.gradient_norm > worker.clip_norm;
+      const double start = worker.clock.seconds();
+      stop =
+          exchange(worker, {.stop = handler.asked_to_stop(),
+                            .rate = result.learning_rate,
+                            .clip_scale = clipped ? worker.clip_norm / result.gradient_norm : 1.0,
+                            .version = version_});
+      if (config_.asynchronous) stop = handler.asked_to_stop();
+      result.times.exposed = worker.clock.seconds() - start;
+      handler.step_done(result);
+    }
+    if (stop) handler.stopping();
+    for (int server = 0; server < config_.servers; ++server)
+      worker.ranks.send(bytes_to_send(Push{.done = true}), workers_ + server, push_tag).wait();
+  }
+
+  bool exchange(Worker& worker, const Push& push) {
+    std::vector<Request> requests;
+    for (int server = 0; server < config_.servers; ++server) {
+      const int to = workers_ + server;
+      requests.push_back(worker.ranks.send(bytes_to_send(push), to, push_tag));
+      requests.push_back(worker.ranks.send(
+          std::as_bytes(shard(worker.parameters.gradients(), server)), to, gradient_tag));
+    }
+    Reply reply;
+    for (int server = 0; server < config_.servers; ++server) {
+      const int from = workers_ + server;
+      worker.ranks.receive(bytes_to_fill(reply), from, reply_tag).wait();
+      worker.ranks.receive(bytes_of(shard_of(worker, server)), from, weights_tag).wait();
+    }
+    for (Request& request : requests) request.wait();
+    version_ = reply.version;
+    return reply.stop;
+  }
+
+  // ------------------------------------------------------------------------------------ servers
+
+  void serve(Worker& worker, std::span<float> weights) {
+    if (config_.asynchronous)
+      serve_each(worker, weights);
+    else
+      serve_together(worker, weights);
+  }
+
+  // A push of every worker makes one step; pushes are added in the order of ranks.
+  void serve_together(Worker& worker, std::span<float> weights) {
+    Communicator& ranks = worker.ranks;
+    std::vector<float> arriving(weights.size());
+    for (;;) {
+      Push push;
+      Reply reply{.version = ++version_};
+      std::fill(gradients_.begin(), gradients_.end(), 0.0f);
+      int done = 0;
+      for (int from = 0; from < workers_; ++from) {
+        ranks.receive(bytes_to_fill(push), from, push_tag).wait();
+        if (push.done) {
+          ++done;
+          continue;
+        }
+        reply.stop = reply.stop || push.stop;
+        ranks.receive(bytes_of(std::span(arriving)), from, gradient_tag).wait();
+        worker.device.add(gradients_, arriving);
+      }
+      if (done == workers_) return;
+      ENSURE(done == 0);  // all workers make the same number of steps
+      shard_optimizer_->step(weights, gradients_, static_cast<float>(push.rate), 1);
+      for (int to = 0; to < workers_; ++to) send_weights(ranks, to, reply, weights);
+    }
+  }
+
+  void serve_each(Worker& worker, std::span<float> weights) {
+    Communicator& ranks = worker.ranks;
+    std::vector<int64_t> pushed(static_cast<size_t>(workers_), 0);
+    std::vector<bool> working(static_cast<size_t>(workers_), true);
+    std::vector<int> held;  // too far ahead: their answer waits
+    const auto too_far = [&](int rank) {
+      int64_t slowest = INT64_MAX;
+      for (size_t r = 0; r < pushed.size(); ++r)
+        if (working[r]) slowest = std::min(slowest, pushed[r]);
+      return slowest != INT64_MAX &&
+             pushed[static_cast<size_t>(rank)] - slowest > config_.staleness;
+    };
+    while (std::count(working.begin(), working.end(), true) > 0) {
+      Push push;
+      int from = 0;
+      ranks.receive_any(bytes_to_fill(push), push_tag, from).wait();
+      if (push.done) {
+        working[static_cast<size_t>(from)] = false;
+      } else {
+        ranks.receive(bytes_of(std::span(gradients_)), from, gradient_tag).wait();
+        shard_optimizer_->step(weights, gradients_, static_cast<float>(push.rate),
+                               static_cast<float>(push.clip_scale));
+        const int64_t staleness = version_ - push.version;
+        staleness_sum_ += staleness;
+        staleness_max_ = std::max(staleness_max_, staleness);
+        ++pushes_;
+        ++version_;
+        ++pushed[static_cast<size_t>(from)];
+        held.push_back(from);
+      }
+      std::erase_if(held, [&](int rank) {
+        if (too_far(rank)) return false;
+        send_weights(ranks, rank, {.version = version_}, weights);
+        return true;
+      });
+    }
+  }
+
+  static void send_weights(Communicator& ranks, int to, const Reply& reply,
+                           std::span<const float> weights) {
+    Request head = ranks.send(bytes_to_send(reply), to, reply_tag);
+    ranks.send(std::as_bytes(weights), to, weights_tag).wait();
+    head.wait();
+  }
+
+  ParallelConfig config_;
+  OptimizerConfig optimizer_config_;
+  int workers_ = 0;
+  int64_t version_ = 0;  // server: updates made; worker: of the weights it holds
+  std::unique_ptr<Optimizer> shard_optimizer_;
+  std::vector<float> gradients_;
+  int64_t pushes_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_parameter_server(const ParallelConfig& config,
+                                                const OptimizerConfig& optimizer) {
+  return std::make_unique<ParameterServer>(config, optimizer);
+}
+
+}  // namespace lockstep

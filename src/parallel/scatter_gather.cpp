@@ -1,0 +1,66 @@
+#include "parallel/strategies.h"
+
+namespace lockstep {
+namespace {
+
+// The published Fashion-MNIST setup: rank 0 sends the weights to all, all send their gradients to
+// rank 0, which alone makes the step. (The trainer scatters the samples of rank 0 beforehand.)
+class ScatterGather final : public Strategy {
+ public:
+  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
+                   int64_t first) override {
+    Communicator& ranks = worker.ranks;
+    const bool root = ranks.rank() == 0;
+    const std::span<float> mine = worker.parameters.gradients_and_tail();
+    const std::span<float> tail = mine.last(Parameters::tail_floats);
+    const auto size = static_cast<size_t>(ranks.size());
+    const std::vector<int64_t> counts(size, static_cast<int64_t>(mine.size_bytes()));
+    if (root) all_.resize(size * mine.size());
+    bool stop = false;
+    for (int64_t step = first; step < source.steps() && !stop; ++step) {
+      StepResult result{.step = step + 1, .stop = handler.asked_to_stop()};
+      const StepShare& share = source.share(step);
+      exchange(worker, result, [&] { return ranks.broadcast(bytes_of(worker.weights()), 0); });
+      worker.gradients(source, share.mine, share.all, false, result);
+      result.times.compute = result.gradient_seconds;
+      StepTail{{result.loss, result.correct}, result.rows, result.stop}.write(tail);
+      exchange(worker, result, [&] {
+        return ranks.gather(std::as_bytes(mine), bytes_of(std::span(all_)), counts, 0);
+      });
+      if (root) {
+        const double start = worker.clock.seconds();
+        for (size_t r = 1; r < size; ++r)
+          worker.device.add(mine, std::span(all_).subspan(r * mine.size(), mine.size()));
+        result.times.compute += worker.clock.seconds() - start;
+      }
+      exchange(worker, result, [&] { return ranks.broadcast(bytes_of(tail), 0); });
+      const StepTail sums = StepTail::read(tail);
+      if (size > 1)
+        result.loss = sums.sums.loss, result.correct = sums.sums.correct, result.rows = sums.rows;
+      result.stop = stop = sums.stop;
+      if (root) worker.update(handler, result);
+      handler.step_done(result);
+    }
+    if (stop) handler.stopping();
+    ranks.broadcast(bytes_of(worker.weights()), 0).wait();
+  }
+
+ private:
+  template <typename Start>
+  static void exchange(Worker& worker, StepResult& result, const Start& start) {
+    const double before = worker.clock.seconds();
+    const double waiting = start().wait().waiting;
+    result.times.waiting += waiting;
+    result.times.exposed += worker.clock.seconds() - before - waiting;
+  }
+
+  std::vector<float> all_;  // rank 0: the gradients of every rank
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_scatter_gather(const ParallelConfig&, const OptimizerConfig&) {
+  return std::make_unique<ScatterGather>();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tensor/kernel.h"
+
+namespace lockstep {
+
+// The figures of a step that travel behind its gradients, so that they cost no message of their
+// own. A double is sent as two floats; whole numbers below 2^24 are exact.
+struct StepTail {
+  LossSums sums;
+  int64_t rows = 0;
+  bool stop = false;
+
+  void write(std::span<float> tail) const {
+    tail[0] = static_cast<float>(sums.loss);
+    tail[1] = static_cast<float>(sums.loss - static_cast<double>(tail[0]));
+    tail[2] = static_cast<float>(sums.correct);
+    tail[3] = static_cast<float>(rows);
+    tail[4] = stop ? 1.0f : 0.0f;
+  }
+  static StepTail read(std::span<const float> tail) {
+    return {{static_cast<double>(tail[0]) + static_cast<double>(tail[1]),
+             static_cast<int64_t>(tail[2])},
+            static_cast<int64_t>(tail[3]),
+            tail[4] > 0};
+  }
+};
+
+}  // namespace lockstep

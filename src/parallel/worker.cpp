@@ -1,0 +1,47 @@
+#include "parallel/worker.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep {
+
+void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
+                       StepResult& result, GradientBuckets* buckets) {
+  if (rows == 0 && !accumulate) {
+    const std::span<float> all = parameters.gradients();
+    std::fill(all.begin(), all.end(), 0.0f);
+  }
+  result.rows += rows;
+  if (rows == 0 && buckets) buckets->arm({{result.loss, result.correct}, result.rows, result.stop});
+  program.listen(buckets);
+  for (int64_t done = 0; done < rows;) {
+    const double start = clock.seconds();
+    const Piece piece = source.next();
+    const double loaded = clock.seconds();
+    if (buckets && done + piece.rows == rows)
+      buckets->arm({{result.loss, result.correct}, result.rows, result.stop});
+    const LossSums part = program.gradients(parameters, piece.x, piece.rows, piece.targets,
+                                            piece.keys, divisor, accumulate || done > 0);
+    result.times.load += loaded - start;
+    result.gradient_seconds += clock.seconds() - loaded;
+    result.loss += part.loss;
+    result.correct += part.correct;
+    done += piece.rows;
+  }
+  program.listen(nullptr);
+}
+
+void Worker::update(StepHandler& handler, StepResult& result) {
+  const double start = clock.seconds();
+  result.gradient_norm = std::sqrt(device.squared_norm(parameters.gradients()));
+  result.learning_rate = handler.learning_rate(result.step);
+  const double rows = static_cast<double>(std::max<int64_t>(1, result.rows));
+  handler.check(result.step, result.loss / rows, result.gradient_norm);
+  const bool clipped = clip_norm > 0 && result.gradient_norm > clip_norm;
+  optimizer.step(parameters.weights(), parameters.gradients(),
+                 static_cast<float>(result.learning_rate),
+                 static_cast<float>(clipped ? clip_norm / result.gradient_norm : 1));
+  result.times.compute += clock.seconds() - start;
+}
+
+}  // namespace lockstep

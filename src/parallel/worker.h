@@ -1,0 +1,47 @@
+#pragma once
+
+#include "base/clock.h"
+#include "comm/communicator.h"
+#include "nn/parameters.h"
+#include "nn/program.h"
+#include "optim/optimizer.h"
+#include "parallel/batch_source.h"
+#include "parallel/gradient_buckets.h"
+#include "parallel/step_result.h"
+
+namespace lockstep {
+
+// What a strategy asks the trainer about, and tells it.
+class StepHandler {
+ public:
+  virtual ~StepHandler() = default;
+  virtual double learning_rate(int64_t step) const = 0;  // within the epoch, from 1
+  // Loss and gradients of a step are known and the weights about to change. Throws if they are no
+  // numbers.
+  virtual void check(int64_t step, double loss, double gradient_norm) = 0;
+  virtual void step_done(const StepResult& result) = 0;
+  virtual bool asked_to_stop() const = 0;  // on this rank
+  virtual void stopping() = 0;             // all ranks have agreed to leave the epoch here
+};
+
+// One rank of a training: its replica of the network, and what it can do with it.
+struct Worker {
+  Communicator& ranks;
+  Device& device;
+  const Clock& clock;
+  Program& program;
+  Parameters& parameters;
+  Optimizer& optimizer;
+  double clip_norm = 0;
+
+  // Adds (or, unless `accumulate`, writes) the gradients of the next `rows` samples, divided by
+  // `divisor`, and adds their figures to the result. Buckets reduce during the last piece.
+  void gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
+                 StepResult& result, GradientBuckets* buckets = nullptr);
+  // Norm, check, clipping, learning rate and the optimiser's step, with the gradients as they are.
+  void update(StepHandler& handler, StepResult& result);
+
+  std::span<float> weights() const { return parameters.weights(); }
+};
+
+}  // namespace lockstep

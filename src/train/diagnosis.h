@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "train/observer.h"
+
+namespace lockstep {
+
+// What one rank brings: where it ran and where its time went.
+struct RankTimes {
+  std::string host;
+  int cores = 1;    // that the rank's host lets it use
+  int threads = 1;  // of the rank
+  StepTimes times;
+};
+
+// The figures of all ranks as shares of the training time, with one sentence on what to do where
+// parallel is slower than it should be. The first `training` ranks have samples.
+ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int64_t steps,
+                          int64_t bytes_per_step, int64_t global_batch);
+
+}  // namespace lockstep
