@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/memory.h"
-#include "base/rng.h"
-#include "data/load.h"
-#include "data/loader.h"
+#include "bench_ranks.h"
+#include "held_batches.h"
 #include "nn/program.h"
 #include "presets.h"
+#include "ranks.h"
 #include "tensor/peak.h"
 #include "text.h"
 #include "verbs.h"
@@ -25,6 +25,7 @@ struct Options {
   int64_t batch = 0;
   int threads = 0;
   double seconds = 3;
+  RankOptions ranks;
   bool json = false;
 };
 
@@ -55,56 +56,23 @@ class Stopwatch final : public PassListener {
   std::map<std::string, std::vector<double>> samples_;
 };
 
-// What is trained on: a few batches held in memory, so that no I/O is measured.
-struct Held {
-  std::string provenance;
-  Shape shape;
-  int64_t classes = 0;
-  std::vector<Batch> batches;
-};
-
-// Real samples: sparse kernels are as fast as the data let them.
-Held real_batches(const RunConfig& config) {
-  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
-  const int64_t size = data.train->size();
-  const int64_t batch = config.train.batch == 0 ? size : std::min(config.train.batch, size);
-  Held held{
-      .provenance = data.provenance,
-      .shape = data.train->sample_shape(),
-      .classes = static_cast<int64_t>(data.train->classes().size()),
-      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / batch, 1, 8)))};
-  BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
-  loader.start_epoch(1);
-  for (Batch& one : held.batches) one = *loader.next();
-  return held;
-}
-
-// Noise of a given shape, for networks that no data set fits.
-Held noise_batches(const RunConfig& config, const Shape& shape) {
-  Held held{.provenance = "noise",
-            .shape = shape,
-            .classes = Network(config.model.layers, shape).output().elements(),
-            .batches = std::vector<Batch>(4)};
-  Rng rng(static_cast<uint64_t>(config.seed), Purpose::split);
-  for (Batch& one : held.batches) {
-    one.rows = std::max<int64_t>(1, config.train.batch);
-    one.x.resize(static_cast<size_t>(one.rows * shape.elements()));
-    for (float& value : one.x) value = static_cast<float>(rng.normal());
-    for (int64_t i = 0; i < one.rows; ++i) {
-      one.ids.push_back(i);
-      one.labels.push_back(static_cast<int32_t>(rng.below(static_cast<uint64_t>(held.classes))));
-    }
-  }
-  return held;
-}
-
 void bench(const Options& options) {
   RunConfig config = find_config(options.config, options.changes);
   if (options.batch > 0) config.train.batch = options.batch;
   if (options.threads > 0) config.device.threads = options.threads;
+  apply(options.ranks, config);
+  const auto held_batches = [&] {
+    return options.input.empty() ? real_batches(config)
+                                 : noise_batches(config, parse_shape(options.input));
+  };
+  if (config.parallel.ranks > 1) {
+    run_ranks(config, [&](Communicator& ranks) {
+      bench_rank(config, held_batches(), options.seconds, options.json, ranks);
+    });
+    return;
+  }
   const WallClock clock;
-  const Held held = options.input.empty() ? real_batches(config)
-                                          : noise_batches(config, parse_shape(options.input));
+  const Held held = held_batches();
   const int64_t batch = held.batches[0].rows;
   const std::unique_ptr<Device> device = make_device(config.device);
   const Network network(config.model.layers, held.shape);
@@ -201,6 +169,7 @@ void add_bench_verb(CLI::App& app) {
 Examples:
   lockstep bench cnn-690k
   lockstep bench cnn-690k --batch 128 --threads 1 --json
+  lockstep bench cnn-690k --ranks 2 --backend mpi --json
 )");
   verb->add_option("config", options->config, "a preset or a TOML file")->required();
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
@@ -211,6 +180,7 @@ Examples:
   verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
   verb->add_option("--seconds", options->seconds, "how long to measure")
       ->check(CLI::Range(0.1, 3600.0));
+  add_rank_options(*verb, options->ranks);
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { bench(*options); });
 }

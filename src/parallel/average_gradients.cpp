@@ -18,7 +18,7 @@ class AverageGradientsPerEpoch final : public Strategy {
         [&](std::span<float> part) { return worker.ranks.all_reduce(part, part); }, worker.clock);
     worker.gradients(source, mine, all, false, result, &buckets);
     const GradientBuckets::Times times = buckets.finish();
-    result.times.compute = result.gradient_seconds;
+    result.times.compute = result.gradient_seconds - times.held_up;
     result.times.exposed = times.exposed;
     result.times.waiting = times.waiting;
     if (worker.ranks.size() > 1) {

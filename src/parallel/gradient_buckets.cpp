@@ -57,6 +57,7 @@ GradientBuckets::Times GradientBuckets::finish() {
   // What the backward pass was held up for was not hidden by it.
   times.exposed = clock_.seconds() - start_time - times.waiting + spent_;
   times.hidden = std::max(0.0, under_way - spent_);
+  times.held_up = spent_;
   complete_ = started_ = arena_.size();
   requests_.clear();
   spent_ = 0;

@@ -27,6 +27,7 @@ class GradientBuckets final : public PassListener {
     double hidden = 0;   // while the backward pass went on
     double exposed = 0;  // when nothing else was done
     double waiting = 0;  // for ranks that had not come
+    double held_up = 0;  // part of exposed: the backward pass stood still for it
   };
   // Starts what is left and waits for all of it.
   Times finish();

@@ -61,6 +61,7 @@ class Synchronous final : public Strategy {
       if (config_.mode == "reproducible")
         buckets.arm({{result.loss, result.correct}, result.rows, result.stop});
       const GradientBuckets::Times times = buckets.finish();
+      result.times.compute -= times.held_up;
       result.times.hidden = times.hidden;
       result.times.exposed = times.exposed;
       result.times.waiting = times.waiting;

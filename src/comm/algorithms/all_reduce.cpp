@@ -1,5 +1,6 @@
 #include "comm/algorithms/all_reduce.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace lockstep {
@@ -10,8 +11,39 @@ std::span<float> cut(std::span<float> data, int64_t parts, int64_t index) {
   return data.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
 }
 
-void add(std::span<float> into, const std::vector<float>& from) {
-  for (size_t i = 0; i < into.size(); ++i) into[i] += from[i];
+// Not inlined: within a coroutine the compiler would not make it a vector loop.
+[[gnu::noinline]] void add_floats(float* __restrict into, const float* __restrict from,
+                                  size_t count) {
+  for (size_t i = 0; i < count; ++i) into[i] += from[i];
+}
+
+void add(std::span<float> into, std::span<const float> from) {
+  add_floats(into.data(), from.data(), into.size());
+}
+
+// Messages are cut into pieces that fit the second-level cache: while one is added, the next is on
+// its way.
+constexpr size_t piece_floats = 128 * 1024;
+
+std::span<float> piece(std::span<float> data, size_t index) {
+  const size_t begin = std::min(index * piece_floats, data.size());
+  return data.subspan(begin, std::min(piece_floats, data.size() - begin));
+}
+
+size_t pieces(std::span<float> data) { return (data.size() + piece_floats - 1) / piece_floats; }
+
+std::vector<Request> send_pieces(Channel& ranks, std::span<float> data, int to, int tag) {
+  std::vector<Request> requests;
+  for (size_t i = 0; i < pieces(data); ++i)
+    requests.push_back(ranks.send(std::as_bytes(piece(data, i)), to, tag));
+  return requests;
+}
+
+std::vector<Request> receive_pieces(Channel& ranks, std::span<float> data, int from, int tag) {
+  std::vector<Request> requests;
+  for (size_t i = 0; i < pieces(data); ++i)
+    requests.push_back(ranks.receive(bytes_of(piece(data, i)), from, tag));
+  return requests;
 }
 
 }  // namespace
@@ -19,29 +51,33 @@ void add(std::span<float> into, const std::vector<float>& from) {
 Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
   const int size = ranks.size(), rank = ranks.rank();
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
-  std::vector<float> arriving(data.size() / static_cast<size_t>(size) + 1);
+  std::vector<float> buffer(std::min(piece_floats, data.size()));
   // A part travels round the ring and grows by each rank's share ...
   for (int step = 0; step < size - 1; ++step) {
     const std::span<float> out = cut(data, size, (rank - step + size) % size);
     const std::span<float> in = cut(data, size, (rank - step - 1 + 2 * size) % size);
-    Request sent = ranks.send(std::as_bytes(out), next, tag);
-    co_await ranks.receive(bytes_of(std::span(arriving).first(in.size())), previous, tag);
-    add(in, arriving);
-    co_await std::move(sent);
+    std::vector<Request> sent = send_pieces(ranks, out, next, tag);
+    for (size_t i = 0; i < pieces(in); ++i) {
+      const std::span<float> arrived = std::span(buffer).first(piece(in, i).size());
+      co_await ranks.receive(bytes_of(arrived), previous, tag);
+      add(piece(in, i), arrived);
+    }
+    for (Request& request : sent) co_await std::move(request);
   }
   // ... and then, complete, round it once more.
   for (int step = 0; step < size - 1; ++step) {
     const std::span<float> out = cut(data, size, (rank + 1 - step + size) % size);
     const std::span<float> in = cut(data, size, (rank - step + size) % size);
-    Request sent = ranks.send(std::as_bytes(out), next, tag);
-    co_await ranks.receive(bytes_of(in), previous, tag);
-    co_await std::move(sent);
+    std::vector<Request> moving = receive_pieces(ranks, in, previous, tag);
+    for (Request& request : send_pieces(ranks, out, next, tag))
+      moving.push_back(std::move(request));
+    for (Request& request : moving) co_await std::move(request);
   }
 }
 
 Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int tag) {
   const int size = ranks.size(), rank = ranks.rank();
-  std::vector<float> arriving(data.size() / 2 + 1);
+  std::vector<float> buffer(std::min(piece_floats, data.size()));
   // With the neighbour at distance 1, 2, 4, ...: each keeps and completes one half of what is left.
   std::vector<std::span<float>> wholes;
   std::span<float> mine = data;
@@ -49,10 +85,13 @@ Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int t
     const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
     wholes.push_back(mine);
     const std::span<float> keep = cut(mine, 2, half), give = cut(mine, 2, 1 - half);
-    Request sent = ranks.send(std::as_bytes(give), peer, tag);
-    co_await ranks.receive(bytes_of(std::span(arriving).first(keep.size())), peer, tag);
-    add(keep, arriving);
-    co_await std::move(sent);
+    std::vector<Request> sent = send_pieces(ranks, give, peer, tag);
+    for (size_t i = 0; i < pieces(keep); ++i) {
+      const std::span<float> arrived = std::span(buffer).first(piece(keep, i).size());
+      co_await ranks.receive(bytes_of(arrived), peer, tag);
+      add(piece(keep, i), arrived);
+    }
+    for (Request& request : sent) co_await std::move(request);
     mine = keep;
   }
   // The same way back, with complete halves.
@@ -60,9 +99,10 @@ Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int t
     const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
     const std::span<float> whole = wholes.back();
     wholes.pop_back();
-    Request sent = ranks.send(std::as_bytes(cut(whole, 2, half)), peer, tag);
-    co_await ranks.receive(bytes_of(cut(whole, 2, 1 - half)), peer, tag);
-    co_await std::move(sent);
+    std::vector<Request> moving = receive_pieces(ranks, cut(whole, 2, 1 - half), peer, tag);
+    for (Request& request : send_pieces(ranks, cut(whole, 2, half), peer, tag))
+      moving.push_back(std::move(request));
+    for (Request& request : moving) co_await std::move(request);
   }
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "comm/communicator.h"
+#include "held_batches.h"
+
+namespace lockstep {
+
+// Measures steady training throughput of several ranks with the configuration's strategy. Rank 0
+// prints.
+void bench_rank(const RunConfig& config, const Held& held, double seconds, bool json,
+                Communicator& ranks);
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+#include "held_batches.h"
+
+#include <algorithm>
+
+#include "base/rng.h"
+#include "data/load.h"
+#include "data/loader.h"
+#include "nn/network.h"
+
+namespace lockstep {
+
+Held real_batches(const RunConfig& config) {
+  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
+  const int64_t size = data.train->size();
+  const int64_t batch = config.train.batch == 0 ? size : std::min(config.train.batch, size);
+  Held held{
+      .provenance = data.provenance,
+      .shape = data.train->sample_shape(),
+      .classes = static_cast<int64_t>(data.train->classes().size()),
+      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / batch, 1, 8)))};
+  BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
+  loader.start_epoch(1);
+  for (Batch& one : held.batches) one = *loader.next();
+  return held;
+}
+
+Held noise_batches(const RunConfig& config, const Shape& shape) {
+  Held held{.provenance = "noise",
+            .shape = shape,
+            .classes = Network(config.model.layers, shape).output().elements(),
+            .batches = std::vector<Batch>(4)};
+  Rng rng(static_cast<uint64_t>(config.seed), Purpose::split);
+  for (Batch& one : held.batches) {
+    one.rows = std::max<int64_t>(1, config.train.batch);
+    one.x.resize(static_cast<size_t>(one.rows * shape.elements()));
+    for (float& value : one.x) value = static_cast<float>(rng.normal());
+    for (int64_t i = 0; i < one.rows; ++i) {
+      one.ids.push_back(i);
+      one.labels.push_back(static_cast<int32_t>(rng.below(static_cast<uint64_t>(held.classes))));
+    }
+  }
+  return held;
+}
+
+}  // namespace lockstep
