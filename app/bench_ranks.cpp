@@ -104,11 +104,12 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
 
   struct Mine {
     StepTimes times;
-    int cores, threads;
+    CoreMask cores;
+    int threads;
   };
   std::vector<RankTimes> all;
   const std::vector<std::string> hosts = gather_texts(ranks, ranks.host());
-  for (const Mine& m : gather_all(ranks, Mine{timer.times, usable_cores(), config.device.threads}))
+  for (const Mine& m : gather_all(ranks, Mine{timer.times, core_mask(), config.device.threads}))
     all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
   if (ranks.rank() != 0) return;
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -51,11 +53,65 @@ extern "C" void pass_on(int) {
   if (started > 0) ::kill(started, SIGUSR1);
 }
 
+// Passes on what ranks write to stderr, and says in a line of our own what mpiexec says in banners.
+class MpiexecOutput {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) {
+      line_ += c;
+      if (c == '\n') end_line();
+    }
+    // A progress bar has no end of line; banners and Open MPI's remarks start like these.
+    if (!in_banner_ && !line_.empty() && line_[0] != '-' && line_[0] != '[') pass_on_line();
+  }
+
+  // What became of the job, where mpiexec knew.
+  void conclude() const {
+    static const std::regex ended(
+        "process rank (\\d+) with PID \\d+ on\\s+node (\\S+) exited\\s+on\\s+signal (\\d+)");
+    std::smatch found;
+    if (std::regex_search(banners_, found, ended))
+      std::fprintf(stderr,
+                   "lockstep: rank %s on host %s was ended by signal %s (%s); all ranks were "
+                   "stopped\n",
+                   found[1].str().c_str(), found[2].str().c_str(), found[3].str().c_str(),
+                   ::strsignal(std::stoi(found[3].str())));
+    else if (!banners_.empty() && banners_.find("MPI_ABORT") == std::string::npos &&
+             banners_.find("non-zero") == std::string::npos)
+      std::fprintf(stderr, "lockstep: mpiexec says: %s", banners_.c_str());
+  }
+
+ private:
+  void end_line() {
+    if (line_.starts_with("--------------------")) {
+      in_banner_ = !in_banner_;
+      line_.clear();
+    } else if (in_banner_) {
+      banners_ += line_;
+      line_.clear();
+    } else if (std::regex_search(line_, remark_)) {
+      line_.clear();
+    } else {
+      pass_on_line();
+    }
+  }
+  void pass_on_line() {
+    std::fwrite(line_.data(), 1, line_.size(), stderr);
+    std::fflush(stderr);
+    line_.clear();
+  }
+
+  std::regex remark_{
+      "^\\[[^ \\]]+:\\d+\\] "};  // "[host:pid] ...": Open MPI, of a peer that is gone
+  std::string line_, banners_;
+  bool in_banner_ = false;
+};
+
 }  // namespace
 
 void launch_ranks(int64_t ranks) {
-  std::vector<std::string> words = {mpiexec(), "-q", "--oversubscribe",    "--bind-to",
-                                    "none",    "-n", std::to_string(ranks)};
+  std::vector<std::string> words = {mpiexec(), "--oversubscribe",    "--bind-to", "none",
+                                    "-n",      std::to_string(ranks)};
   for (const std::string& word : own_words()) words.push_back(word);
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -67,6 +123,9 @@ void launch_ranks(int64_t ranks) {
   }
   if (::isatty(STDERR_FILENO)) ::setenv("LOCKSTEP_TERMINAL", "1", 1);
   std::fflush(nullptr);
+  int errors[2];
+  if (::pipe2(errors, O_CLOEXEC) != 0)
+    throw Failure("cannot make a pipe: {}", std::strerror(errno));
   started = ::fork();
   if (started < 0) throw Failure("cannot start mpiexec: {}", std::strerror(errno));
   if (started == 0) {
@@ -74,14 +133,23 @@ void launch_ranks(int64_t ranks) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     const int nothing = ::open("/dev/null", O_RDONLY);
     ::dup2(nothing, STDIN_FILENO);
+    ::dup2(errors[1], STDERR_FILENO);
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, pass_on);
+  ::close(errors[1]);
+  MpiexecOutput output;
+  std::array<char, 4096> piece;
+  for (ssize_t count; (count = ::read(errors[0], piece.data(), piece.size())) != 0;) {
+    if (count > 0) output.add({piece.data(), static_cast<size_t>(count)});
+    if (count < 0 && errno != EINTR) break;
+  }
   int status = 0;
   while (::waitpid(started, &status, 0) < 0 && errno == EINTR) {
   }
   ::kill(-started, SIGKILL);  // whoever is left of its group
+  output.conclude();
   if (WIFSIGNALED(status)) {
     std::fprintf(stderr, "lockstep: mpiexec was ended by signal %d\n", WTERMSIG(status));
     std::_Exit(1);

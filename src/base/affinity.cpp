@@ -96,10 +96,11 @@ std::vector<Core> allowed_cores() {
   return cores;
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+CoreMask core_mask() {
+  CoreMask mask{};
+  for (const Core& core : allowed_cores())
+    if (core.id < 1024) mask[static_cast<size_t>(core.id) / 64] |= uint64_t{1} << (core.id % 64);
+  return mask;
 }
 
 std::vector<std::vector<int>> plan_affinity(const std::string& affinity, int ranks, int threads,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,10 @@ struct Core {
 };
 
 std::vector<Core> allowed_cores();  // that this process may use, by number
-int usable_cores();
+
+// Cores as bits, for putting those of several ranks together.
+using CoreMask = std::array<uint64_t, 16>;
+CoreMask core_mask();  // that the calling thread may use
 
 // The cores each of `ranks` ranks on this machine is bound to, `threads` each.
 //   none     nothing is bound: empty lists

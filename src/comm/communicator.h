@@ -54,7 +54,7 @@ class Communicator : public Channel {
   // Ranks of one color form a group, ordered by key.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
   // Ends every rank of the whole job that can be reached, because this one cannot go on.
-  virtual void abort(const std::string& reason) = 0;
+  virtual void abort(const std::string& reason, int exit_code) = 0;
   virtual std::string backend() const = 0;  // "threads", "mpi (Open MPI 4.1.4)"
   virtual std::string host() const = 0;
 };

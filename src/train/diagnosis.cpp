@@ -33,11 +33,24 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
   ParallelFigures f{.ranks = static_cast<int64_t>(ranks.size()),
                     .bytes_per_step = bytes_per_step,
                     .global_batch = global_batch};
-  std::map<std::string, int> threads_on;
-  for (const RankTimes& r : ranks) threads_on[r.host] += r.threads;
-  for (const RankTimes& r : ranks)
-    f.oversubscribed = f.oversubscribed || threads_on[r.host] > r.cores;
-  f.hosts = static_cast<int64_t>(threads_on.size());
+  struct Host {
+    CoreMask cores{};
+    int threads = 0;
+  };
+  std::map<std::string, Host> hosts;
+  for (const RankTimes& r : ranks) {
+    Host& host = hosts[r.host];
+    for (size_t i = 0; i < r.cores.size(); ++i) host.cores[i] |= r.cores[i];
+    host.threads += r.threads;
+  }
+  int cores = 0;
+  for (const auto& [name, host] : hosts) {
+    int here = 0;
+    for (const uint64_t word : host.cores) here += std::popcount(word);
+    f.oversubscribed = f.oversubscribed || host.threads > here;
+    cores += here;
+  }
+  f.hosts = static_cast<int64_t>(hosts.size());
 
   StepTimes sum;
   size_t slowest = 0;
@@ -64,7 +77,13 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
     f.diagnosis = fmt::format(
         "{} ranks share {} cores (oversubscribed): they take turns, so times say nothing about "
         "scaling; use at most one thread a core",
-        f.ranks, ranks[0].cores * f.hosts);
+        f.ranks, cores);
+  else if (f.exposed_share + f.waiting_share > worth_a_word && sum.compute / each < 200e-6)
+    f.diagnosis = fmt::format(
+        "each step computes {:.0f} microseconds only, too little to share: ranks spend {:.0f}% of "
+        "the "
+        "time on each other; use fewer ranks or a larger batch",
+        sum.compute / each * 1e6, (f.exposed_share + f.waiting_share) * 100);
   else if (f.exposed_share > worth_a_word && f.exposed_share >= f.waiting_share)
     f.diagnosis = communication_bound(f, sum.compute / each, sum.exposed / each);
   else if (f.waiting_share > worth_a_word)

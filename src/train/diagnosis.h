@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/affinity.h"
 #include "train/observer.h"
 
 namespace lockstep {
@@ -9,8 +10,8 @@ namespace lockstep {
 // What one rank brings: where it ran and where its time went.
 struct RankTimes {
   std::string host;
-  int cores = 1;    // that the rank's host lets it use
-  int threads = 1;  // of the rank
+  CoreMask cores{};  // that the rank may use
+  int threads = 1;   // of the rank
   StepTimes times;
 };
 

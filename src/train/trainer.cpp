@@ -275,11 +275,12 @@ void Trainer::resume(const fs::path& folder) {
 ParallelFigures Trainer::parallel_figures() {
   struct Mine {
     StepTimes times;
-    int cores, threads;
+    CoreMask cores;
+    int threads;
   };
   std::vector<RankTimes> all;
   const std::vector<std::string> hosts = gather_texts(ranks_, ranks_.host());
-  for (const Mine& m : gather_all(ranks_, Mine{times_, usable_cores(), config_.device.threads}))
+  for (const Mine& m : gather_all(ranks_, Mine{times_, core_mask(), config_.device.threads}))
     all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
   ParallelFigures figures =
       summarise(all, training_ranks_, at_.global_step,

@@ -31,8 +31,11 @@ void run_mpi_rank(double timeout, const std::function<void(Communicator&)>& rank
   const std::unique_ptr<Communicator> ranks = mpi().join(timeout);
   try {
     rank_main(*ranks);
+  } catch (const UserError& error) {
+    ranks->abort(error.what(), 2);
+    throw;
   } catch (const std::exception& error) {
-    ranks->abort(error.what());
+    ranks->abort(error.what(), 1);
     throw;
   }
   mpi().leave();

@@ -41,7 +41,7 @@ class SelfCommunicator final : public Communicator {
   }
   Request barrier() override { return {}; }
   std::unique_ptr<Communicator> split(int, int) override { return make_self_communicator(); }
-  void abort(const std::string&) override {}
+  void abort(const std::string&, int) override {}
   std::string backend() const override { return "self"; }
   std::string host() const override { return host_name(); }
 

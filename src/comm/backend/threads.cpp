@@ -278,7 +278,7 @@ class ThreadCommunicator final : public Communicator {
         static_cast<int>(me - places.begin()));
   }
 
-  void abort(const std::string&) override { group_->failed->store(true); }
+  void abort(const std::string&, int) override { group_->failed->store(true); }
   std::string backend() const override { return "threads"; }
   std::string host() const override { return host_name(); }
 

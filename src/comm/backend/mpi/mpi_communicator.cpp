@@ -274,10 +274,12 @@ class MpiCommunicator final : public Communicator {
     return made;
   }
 
-  void abort(const std::string& reason) override {
+  void abort(const std::string& reason, int exit_code) override {
+    // What every rank meets is said once: the others give rank 0 a moment.
+    if (rank() > 0 && exit_code == 2) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     fmt::print(stderr, "lockstep: rank {} on host {}: {}\n", rank(), host(), reason);
     std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
   }
 
   std::string backend() const override {

@@ -1,0 +1,241 @@
+// Several ranks as a user starts them, and what happens when one of them has an accident.
+
+#include <sys/resource.h>
+
+#include <fstream>
+
+#include "app/process_testing.h"
+#include "nn/safetensors.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* digits = R"(
+name = "digits"
+[model]
+layers = ["conv 4 3x3 relu", "maxpool 2", "dropout 0.2", "dense 24 relu", "dense 10"]
+[data]
+name = "mnist-sample"
+limit = 400
+[train]
+epochs = 2
+batch = 40
+[parallel]
+batch = "global"
+timeout = 20
+)";
+
+class RanksOfAProgram : public CommandLine {
+ protected:
+  RanksOfAProgram() {
+    write("digits.toml", digits);
+    if (::geteuid() == 0) {
+      ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+      ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    }
+  }
+
+  Arguments train(const Arguments& more) {
+    Arguments all = {"train", "digits.toml", "--quiet", "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Json trained(const Arguments& more) { return json(train(more)); }
+
+  double difference(const std::string& a, const std::string& b) {
+    const auto one = read_safetensors(folder() / a / "model/model.safetensors").tensors;
+    const auto two = read_safetensors(folder() / b / "model/model.safetensors").tensors;
+    double largest = one.size() == two.size() ? 0 : 1e9;
+    for (size_t t = 0; t < one.size() && t < two.size(); ++t)
+      for (size_t i = 0; i < one[t].values.size(); ++i)
+        largest = std::max(largest, std::abs(double(one[t].values[i]) - two[t].values[i]));
+    return largest;
+  }
+
+  // Processes of ranks that run in this test's folder.
+  std::map<int, pid_t> rank_processes() {
+    std::map<int, pid_t> found;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      if (fs::read_symlink(entry.path() / "cwd", ignored) != folder()) continue;
+      std::ifstream environment(entry.path() / "environ");
+      const std::string key = "OMPI_COMM_WORLD_RANK=";
+      for (std::string word; std::getline(environment, word, '\0');)
+        if (word.starts_with(key)) found[std::stoi(word.substr(key.size()))] = std::stoi(name);
+    }
+    return found;
+  }
+
+  // A run without end, once it has made some steps.
+  std::unique_ptr<Process> running(const Arguments& more) {
+    Arguments arguments = train({"--out", "run", "--set", "train.epochs=1000000", "--set",
+                                 "train.log_every=1", "--set", "train.checkpoint_every=50"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    auto process = std::make_unique<Process>(program(arguments), folder());
+    const fs::path latest = folder() / "run/checkpoints/latest.json";
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!fs::exists(latest) && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(fs::exists(latest)) << "training did not start";
+    return process;
+  }
+
+  void expect_nobody_left() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_TRUE(rank_processes().empty());
+  }
+  // The newest checkpoint is whole: training goes on from it.
+  void expect_resumable(const std::string& ranks) {
+    const Ended ended = lockstep(
+        {"train", "--resume", "run", "--quiet", "--ranks", ranks, "--set", "train.epochs=1"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+  }
+};
+
+TEST_F(RanksOfAProgram, EqualOneRankOnThreadsAndOnMpi) {
+  trained({"--out", "one"});
+  for (const char* backend : {"threads", "mpi"})
+    for (const char* ranks : {"2", "3"}) {
+      const Json summary = trained({"--out", "many", "--ranks", ranks, "--backend", backend});
+      EXPECT_LT(difference("one", "many"), 1e-5) << backend << ranks;
+      EXPECT_EQ(std::to_string(summary["parallel"]["ranks"].get<int>()), ranks);
+      EXPECT_GT(summary["parallel"]["computing_share"], 0);
+    }
+}
+
+TEST_F(RanksOfAProgram, GiveTheSameBitsInReproducibleMode) {
+  trained({"--out", "one", "--set", "parallel.mode=reproducible"});
+  for (const char* backend : {"threads", "mpi"})
+    for (const char* ranks : {"2", "4", "8"}) {
+      trained({"--out", "many", "--ranks", ranks, "--backend", backend, "--set",
+               "parallel.mode=reproducible"});
+      EXPECT_EQ(difference("one", "many"), 0) << backend << ranks;
+    }
+}
+
+TEST_F(RanksOfAProgram, EveryStrategyRunsOnMpi) {
+  for (const char* strategy : {"all-reduce", "reduce-broadcast", "parameter-server",
+                               "average-weights", "average-gradients-per-epoch", "scatter-gather"})
+    EXPECT_EQ(trained({"--out", "run", "--ranks", "3", "--set",
+                       std::string("parallel.strategy=") + strategy})["ending"],
+              "finished")
+        << strategy;
+}
+
+TEST_F(RanksOfAProgram, AreFoundWhenMpirunStartedThem) {
+  const Ended ended = shell("mpirun --oversubscribe --bind-to none -n 3 " LOCKSTEP_PROGRAM
+                            " train digits.toml --quiet --json --out run");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(Json::parse(ended.out)["parallel"]["ranks"], 3);
+}
+
+TEST_F(RanksOfAProgram, MustAgreeOnWhatToTrain) {
+  const Ended ended = shell("mpirun --oversubscribe --bind-to none -n 1 " LOCKSTEP_PROGRAM
+                            " train digits.toml --quiet --out run : -n 1 " LOCKSTEP_PROGRAM
+                            " train digits.toml --quiet --out run --set seed=2");
+  EXPECT_NE(ended.code, 0);
+  expect_says(ended.err, {"rank 1 has another configuration"});
+}
+
+TEST_F(RanksOfAProgram, MustHaveTheSameSamples) {
+  write("a/points.csv", "x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n");
+  write("b/points.csv", "x,y,label\n1,2,a\n2,1,b\n3,9,a\n4,3,b\n");
+  write("points.toml",
+        "[model]\nlayers = [\"dense 2\"]\n[data]\nname = \"csv\"\npath = \"points.csv\"\n");
+  const std::string words =
+      " " LOCKSTEP_PROGRAM " train ../points.toml --quiet --set train.batch=2 --out run ";
+  const Ended ended = shell("mpirun --oversubscribe --bind-to none -n 1 --wdir $PWD/a" + words +
+                            ": -n 1 --wdir $PWD/b" + words);
+  EXPECT_NE(ended.code, 0);
+  expect_says(ended.err, {"rank 1 has other training samples"});
+}
+
+TEST_F(RanksOfAProgram, AKilledRankEndsTheJobAndIsNamed) {
+  const auto process = running({"--ranks", "3"});
+  ::kill(rank_processes()[1], SIGKILL);
+  const Ended ended = process->wait(std::chrono::seconds(25));
+  EXPECT_EQ(ended.code, 1);
+  expect_says(ended.err, {"rank 1 on host", "signal 9"});
+  expect_nobody_left();
+  expect_resumable("3");
+}
+
+TEST_F(RanksOfAProgram, AStoppedRankEndsTheJobWithinTheTimeLimitAndIsNamed) {
+  const auto process = running({"--ranks", "3", "--set", "parallel.timeout=2"});
+  ::kill(rank_processes()[2], SIGSTOP);
+  const auto start = std::chrono::steady_clock::now();
+  const Ended ended = process->wait(std::chrono::seconds(25));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2 + 5));
+  EXPECT_EQ(ended.code, 1);
+  expect_says(ended.err, {"waited 2 s", "for rank 2 on host"});
+  expect_nobody_left();
+  expect_resumable("3");
+}
+
+TEST_F(RanksOfAProgram, AFullDiskEndsTheJob) {
+  make_folder(folder() / "run");
+  fs::create_symlink("/dev/full", folder() / "run/metrics.jsonl");
+  const Ended ended = lockstep(train({"--ranks", "2", "--out", "run"}));
+  EXPECT_EQ(ended.code, 1);
+  expect_says(ended.err, {"rank 0 on host", "metrics.jsonl", "No space left"});
+  expect_nobody_left();
+}
+
+TEST_F(RanksOfAProgram, StopOnASignalAndGoOnToTheSameBits) {
+  for (const char* backend : {"mpi", "threads"})
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+      fs::remove_all(folder() / "run");
+      trained({"--out", "whole", "--ranks", "2", "--backend", backend, "--set", "train.epochs=40"});
+      const auto process =
+          running({"--ranks", "2", "--backend", backend, "--set", "train.epochs=40"});
+      process->signal(signal);
+      const Ended ended = process->wait(std::chrono::seconds(30));
+      EXPECT_EQ(ended.code, 0) << ended.err;
+      if (Json::parse(ended.out)["ending"] == "interrupted") {
+        const Ended rest = lockstep({"train", "--resume", "run", "--quiet", "--json"});
+        EXPECT_EQ(rest.code, 0) << rest.err;
+        EXPECT_EQ(Json::parse(rest.out)["ending"], "finished");
+      }
+      EXPECT_EQ(difference("whole", "run"), 0) << backend << signal;
+    }
+}
+
+TEST_F(RanksOfAProgram, MistakesAreExplained) {
+  const auto refused = [&](const Arguments& more, const std::vector<std::string>& parts) {
+    const Ended ended = lockstep(train(more));
+    EXPECT_EQ(ended.code, 2);
+    for (const std::string& part : parts) expect_says(ended.err, {part});
+  };
+  refused({"--ranks", "41"}, {"batch of 40", "41 ranks"});
+  refused({"--ranks", "2", "--affinity", "0,9999"}, {"core 9999 does not exist"});
+  refused({"--ranks", "2", "--affinity", "compakt"}, {"compakt", "compact"});
+  refused({"--ranks", "2", "--set", "parallel.strategy=allreduce"}, {"all-reduce"});
+  refused({"--ranks", "0"}, {"--ranks"});
+  refused({"--resume", "run"}, {"name what to train"});
+  const Ended ended =
+      shell("PATH=/nowhere " LOCKSTEP_PROGRAM " train digits.toml --ranks 2 --out run");
+  EXPECT_EQ(ended.code, 2);
+  expect_says(ended.err, {"mpiexec", "openmpi-bin", "--backend threads"});
+}
+
+TEST_F(RanksOfAProgram, ShowWhereTheyAreBound) {
+  const Ended ended = lockstep({"train", "digits.toml", "--ranks", "2", "--backend", "threads",
+                                "--affinity", "0,0", "--out", "run"});
+  EXPECT_EQ(ended.code, 0);
+  expect_says(ended.err, {"core", "rank 0", "rank 1", "■"});
+  expect_says(ended.out, {"oversubscribed"});
+}
+
+TEST_F(RanksOfAProgram, AreBenchedToo) {
+  for (const char* backend : {"mpi", "threads"}) {
+    const Json figures = json({"bench", "digits.toml", "--ranks", "2", "--backend", backend,
+                               "--seconds", "0.2", "--json"});
+    EXPECT_EQ(figures["ranks"], 2);
+    EXPECT_GT(figures["samples_per_second"], 0);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
