@@ -24,7 +24,9 @@ Examples:
   lockstep predict runs/cnn-690k digit.png         what is in this picture?
   lockstep models                                  presets and what they are made of
   lockstep data show mnist 0..24                   look at the data
+  lockstep train cnn-690k --ranks 4                on four ranks
   lockstep bench cnn-690k --threads 2              how fast does this machine train?
+  lockstep doctor                                  what does this machine have, what would hurt?
 )";
 
 // Examples come first, then options and verbs.
@@ -94,6 +96,8 @@ void add_verbs(CLI::App& app) {
   add_data_verb(app);
   add_bench_verb(app);
   add_config_verb(app);
+  add_doctor_verb(app);
+  add_sbatch_verb(app);
   add_completion_verb(app);
 }
 

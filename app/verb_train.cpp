@@ -8,6 +8,7 @@
 #include "progress.h"
 #include "ranks.h"
 #include "train/run_folder.h"
+#include "train/trace_file.h"
 #include "train/trainer.h"
 #include "verbs.h"
 
@@ -38,6 +39,9 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
   trainer.keep_checkpoints_in(path / "checkpoints");
   if (!options.resume.empty()) trainer.resume(path / "checkpoints");
 
+  Trace trace;
+  if (options.trace) trainer.record(trace);
+
   // After all that can be wrong with the configuration.
   std::unique_ptr<RunFolder> folder;
   Progress progress(clock, options.quiet);
@@ -63,6 +67,7 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
   summary.total_seconds = clock.seconds() - start;
   save();
   observers.run_ended(summary);
+  if (options.trace) write_trace(path / "trace.json", trace, ranks, clock);
   if (!first) return;
   if (options.json)
     fmt::print("{}", summary_json(summary));
@@ -112,6 +117,8 @@ Examples:
       ->check(CLI::Range(1, 1024));
   add_rank_options(*verb, options->ranks);
   verb->add_option("--resume", options->resume, "go on with this run where its checkpoint is");
+  verb->add_flag("--trace", options->trace,
+                 "write trace.json: what each rank did when (open it at ui.perfetto.dev)");
   verb->add_flag("--json", options->json, "print summary.json instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] { train(*options); });

@@ -11,6 +11,8 @@ void add_predict_verb(CLI::App& app);
 void add_models_verb(CLI::App& app);
 void add_bench_verb(CLI::App& app);
 void add_config_verb(CLI::App& app);
+void add_doctor_verb(CLI::App& app);
+void add_sbatch_verb(CLI::App& app);
 void add_completion_verb(CLI::App& app);
 
 }  // namespace lockstep

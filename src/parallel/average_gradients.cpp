@@ -17,7 +17,9 @@ class AverageGradientsPerEpoch final : public Strategy {
         worker.parameters, INT64_MAX,
         [&](std::span<float> part) { return worker.ranks.all_reduce(part, part); }, worker.clock);
     worker.gradients(source, mine, all, false, result, &buckets);
+    const double before = worker.clock.seconds();
     const GradientBuckets::Times times = buckets.finish();
+    worker.note("communication", before);
     result.times.compute = result.gradient_seconds - times.held_up;
     result.times.exposed = times.exposed;
     result.times.waiting = times.waiting;

@@ -72,6 +72,7 @@ class AverageWeights final : public Strategy {
       seen_ = 0;
     }
     agree_ = true;
+    worker.note("average weights", start);
     times.waiting += met - start;
     times.exposed += worker.clock.seconds() - met;
     return any;

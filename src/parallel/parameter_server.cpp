@@ -113,6 +113,7 @@ class ParameterServer final : public Strategy {
                             .clip_scale = clipped ? worker.clip_norm / result.gradient_norm : 1.0,
                             .version = version_});
       if (config_.asynchronous) stop = handler.asked_to_stop();
+      worker.note("push and pull", start);
       result.times.exposed = worker.clock.seconds() - start;
       handler.step_done(result);
     }

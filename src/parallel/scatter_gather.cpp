@@ -50,6 +50,7 @@ class ScatterGather final : public Strategy {
   static void exchange(Worker& worker, StepResult& result, const Start& start) {
     const double before = worker.clock.seconds();
     const double waiting = start().wait().waiting;
+    worker.note("communication", before);
     result.times.waiting += waiting;
     result.times.exposed += worker.clock.seconds() - before - waiting;
   }

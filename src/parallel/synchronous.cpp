@@ -55,6 +55,7 @@ class Synchronous final : public Strategy {
  private:
   void exchange(Worker& worker, GradientBuckets& buckets, StepResult& result) {
     result.times.compute = result.gradient_seconds;
+    const double before = worker.clock.seconds();
     const std::span<float> all = worker.parameters.gradients_and_tail();
     const std::span<float> tail = all.last(Parameters::tail_floats);
     if (exchange_ == Exchange::all_reduce) {
@@ -73,6 +74,7 @@ class Synchronous final : public Strategy {
       result.times.waiting = waiting;
       result.times.exposed = worker.clock.seconds() - start - waiting;
     }
+    worker.note("communication", before);
     if (worker.ranks.size() == 1) return;  // doubles need not become floats
     const StepTail sums = StepTail::read(tail);
     result.loss = sums.sums.loss;

@@ -22,6 +22,8 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
       buckets->arm({{result.loss, result.correct}, result.rows, result.stop});
     const LossSums part = program.gradients(parameters, piece.x, piece.rows, piece.targets,
                                             piece.keys, divisor, accumulate || done > 0);
+    if (trace) trace->add("load", start, loaded);
+    note("forward and backward", loaded);
     result.times.load += loaded - start;
     result.gradient_seconds += clock.seconds() - loaded;
     result.loss += part.loss;
@@ -41,6 +43,7 @@ void Worker::update(StepHandler& handler, StepResult& result) {
   optimizer.step(parameters.weights(), parameters.gradients(),
                  static_cast<float>(result.learning_rate),
                  static_cast<float>(clipped ? clip_norm / result.gradient_norm : 1));
+  note("update", start);
   result.times.compute += clock.seconds() - start;
 }
 

@@ -8,6 +8,7 @@
 #include "parallel/batch_source.h"
 #include "parallel/gradient_buckets.h"
 #include "parallel/step_result.h"
+#include "parallel/trace.h"
 
 namespace lockstep {
 
@@ -33,6 +34,7 @@ struct Worker {
   Parameters& parameters;
   Optimizer& optimizer;
   double clip_norm = 0;
+  Trace* trace = nullptr;
 
   // Adds (or, unless `accumulate`, writes) the gradients of the next `rows` samples, divided by
   // `divisor`, and adds their figures to the result. Buckets reduce during the last piece.
@@ -40,6 +42,11 @@ struct Worker {
                  StepResult& result, GradientBuckets* buckets = nullptr);
   // Norm, check, clipping, learning rate and the optimiser's step, with the gradients as they are.
   void update(StepHandler& handler, StepResult& result);
+
+  // For the trace: `name` took from `start` until now.
+  void note(const char* name, double start) const {
+    if (trace) trace->add(name, start, clock.seconds());
+  }
 
   std::span<float> weights() const { return parameters.weights(); }
 };

@@ -171,7 +171,9 @@ std::optional<Evaluation> Trainer::evaluate_together(const Dataset* data) {
   const bool shared = strategy_->replicas_agree();
   const Part mine = shared ? part_of(data->size(), ranks_.size(), ranks_.rank())
                            : Part{0, ranks_.rank() == 0 ? data->size() : 0};
+  const double began = clock_.seconds();
   Evaluation result = evaluate(*data, mine, program_, parameters_, clock_);
+  worker_.note("evaluate", began);
   struct Sums {
     double loss;
     int64_t correct, samples, steps;
@@ -206,6 +208,7 @@ void Trainer::keep_if_best(const EpochReport& report) {
 
 void Trainer::write_checkpoint() {
   if (checkpoints_.empty()) return;
+  const double start = clock_.seconds();
   // Where all ranks are the same, one file is enough.
   const bool one = strategy_->results_are_global() && parameters_.state().empty();
   int64_t name = at_.global_step;  // servers make no steps
@@ -232,6 +235,7 @@ void Trainer::write_checkpoint() {
     announce_checkpoint(
         checkpoints_,
         {.global_step = name, .ranks = ranks_.size(), .files = one ? 1 : ranks_.size()});
+  worker_.note("checkpoint", start);
 }
 
 void Trainer::resume(const fs::path& folder) {

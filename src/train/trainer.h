@@ -35,6 +35,8 @@ class Trainer final : private StepHandler {
 
   // Where checkpoints go; without, none are written.
   void keep_checkpoints_in(const fs::path& folder) { checkpoints_ = folder; }
+  // Notes what this rank does when.
+  void record(Trace& trace) { worker_.trace = &trace; }
   // Goes on where the checkpoint was written.
   void resume(const fs::path& folder);
 
