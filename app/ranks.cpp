@@ -11,6 +11,7 @@
 #include "comm/backend/self.h"
 #include "comm/backend/threads.h"
 #include "launch.h"
+#include "train/scattered_dataset.h"
 
 namespace lockstep {
 namespace {
@@ -71,6 +72,9 @@ void apply(const RankOptions& options, RunConfig& config) {
   if (options.ranks > 0) config.parallel.ranks = options.ranks;
   if (!options.backend.empty()) config.parallel.backend = options.backend;
   if (!options.affinity.empty()) config.parallel.affinity = options.affinity;
+  // Ranks that hold only their part of the samples keep it.
+  if (config.parallel.strategy == "scatter-gather" || config.data.reading == "own-part")
+    config.parallel.parts = "contiguous";
   const int started = mpi_job_size();
   if (started == 0) return;
   if (options.ranks > 0 && options.ranks != started)
@@ -101,18 +105,37 @@ std::string bind_rank(const RunConfig& config, Communicator& ranks) {
 }
 
 const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks) {
-  const auto load = [&] {
-    const WallClock clock;
-    const double start = clock.seconds();
-    data_ = load_data(config.data, static_cast<uint64_t>(config.seed),
-                      ranks.rank() == 0 ? say_to_stderr : Say([](const std::string&) {}));
-    seconds_ = clock.seconds() - start;
-    loaded_ = true;
+  const WallClock clock;
+  const double start = clock.seconds();
+  const auto load = [&](const OwnPart* own) {
+    return load_data(config.data, static_cast<uint64_t>(config.seed),
+                     ranks.rank() == 0 ? say_to_stderr : Say([](const std::string&) {}), nullptr,
+                     own);
   };
-  if (ranks.rank() == 0) load();
-  ranks.barrier().wait();
-  if (!loaded_) load();
-  return data_;
+  const bool own_part = config.data.reading == "own-part" && ranks.size() > 1;
+  const bool scatters = config.parallel.strategy == "scatter-gather" && ranks.size() > 1;
+  DataSplits* mine = &all_;
+  if (own_part || scatters) {
+    const std::lock_guard lock(mutex_);
+    mine = &parts_[ranks.rank()];
+  }
+  if (own_part) {
+    const OwnPart own{ranks.rank(), ranks.size(),
+                      [&](const fs::path& path, uint64_t from, std::span<uint8_t> out) {
+                        ranks.read_file(path.string(), static_cast<int64_t>(from),
+                                        std::as_writable_bytes(out));
+                      }};
+    *mine = load(&own);
+  } else if (scatters) {
+    if (ranks.rank() == 0) *mine = load(nullptr);
+    mine->train = scatter_samples(mine->train.get(), ranks);
+  } else {
+    if (ranks.rank() == 0) *mine = load(nullptr);
+    ranks.barrier().wait();
+    if (!mine->train) *mine = load(nullptr);
+  }
+  if (ranks.rank() == 0) seconds_ = clock.seconds() - start;
+  return *mine;
 }
 
 void expect_agreement(const RunConfig& config, const DataSplits& data, Communicator& ranks) {
@@ -120,6 +143,8 @@ void expect_agreement(const RunConfig& config, const DataSplits& data, Communica
   const std::string text = to_toml(config);
   expect_same(ranks, XXH3_64bits(text.data(), text.size()), "another configuration",
               "give all ranks the same words and files");
+  // Ranks that hold only their part have nothing to compare.
+  if (config.data.reading == "own-part" || config.parallel.strategy == "scatter-gather") return;
   expect_same(ranks, digest(*data.train), "other training samples",
               "look at the data folder ($LOCKSTEP_DATA) on its host");
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <mutex>
 
 #include "CLI/CLI.hpp"
 #include "comm/communicator.h"
@@ -27,15 +29,16 @@ void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank
 std::string bind_rank(const RunConfig& config, Communicator& ranks);
 
 // Data that ranks of one process share and ranks of several load each; rank 0 first, so that only
-// one fetches what is not there yet.
+// one fetches what is not there yet. Ranks may also hold a part each, read or dealt out by rank 0.
 class SharedData {
  public:
   const DataSplits& get(const RunConfig& config, Communicator& ranks);
-  double read_seconds() const { return seconds_; }
+  double read_seconds() const { return seconds_; }  // of rank 0
 
  private:
-  DataSplits data_;
-  bool loaded_ = false;
+  DataSplits all_;
+  std::mutex mutex_;
+  std::map<int, DataSplits> parts_;  // by rank
   double seconds_ = 0;
 };
 

@@ -78,7 +78,7 @@ void print_json(const Options& options, const SourceData& data) {
 }
 
 void info(const Options& options) {
-  const SourceData data = find_source(options.data.name).load(options.data, say_to_stderr);
+  const SourceData data = find_source(options.data.name).load(options.data, say_to_stderr, nullptr);
   if (options.json) return print_json(options, data);
   fmt::print("{}\n\ntraining samples  {}\ntest samples      {}\nshape             {}\n\n",
              data.provenance, grouped(data.train_rows), grouped(data.test_rows()),
@@ -125,7 +125,7 @@ int64_t terminal_width() {
 }
 
 void show(const Options& options) {
-  const SourceData data = find_source(options.data.name).load(options.data, say_to_stderr);
+  const SourceData data = find_source(options.data.name).load(options.data, say_to_stderr, nullptr);
   const auto* images = dynamic_cast<const ImageDataset*>(data.samples.get());
   if (!images)
     throw UserError("{} holds tables, not images; try 'lockstep data info {}'", data.provenance,

@@ -1,8 +1,30 @@
 #include "comm/communicator.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <numeric>
 
 namespace lockstep {
+
+void read_file_part(const std::string& path, int64_t from, Bytes into) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) throw UserError("cannot read {}: {}", path, std::strerror(errno));
+  int64_t done = 0;
+  while (done < static_cast<int64_t>(into.size())) {
+    const ssize_t count =
+        ::pread(file, into.data() + done, into.size() - static_cast<size_t>(done), from + done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += count;
+  }
+  ::close(file);
+  if (done < static_cast<int64_t>(into.size()))
+    throw UserError("{} is truncated: {} bytes were expected from byte {} on, {} are there", path,
+                    into.size(), from, done);
+}
 
 std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mine) {
   const std::vector<int64_t> sizes = gather_all(ranks, static_cast<int64_t>(mine.size()));

@@ -51,6 +51,9 @@ class Communicator : public Channel {
   // A message with this tag from whoever sends first; `from` is set when the request completes.
   virtual Request receive_any(Bytes data, int tag, int& from) = 0;
 
+  // Each rank reads a piece of one file, from byte `from` on; with MPI all at once (MPI-IO).
+  virtual void read_file(const std::string& path, int64_t from, Bytes into) = 0;
+
   // Ranks of one color form a group, ordered by key.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
   // Ends every rank of the whole job that can be reached, because this one cannot go on.
@@ -58,6 +61,9 @@ class Communicator : public Channel {
   virtual std::string backend() const = 0;  // "threads", "mpi (Open MPI 4.1.4)"
   virtual std::string host() const = 0;
 };
+
+// For backends whose ranks share a machine.
+void read_file_part(const std::string& path, int64_t from, Bytes into);
 
 // One value of each rank, on every rank.
 template <typename T>

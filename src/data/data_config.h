@@ -16,8 +16,9 @@ struct DataConfig {
   bool stratified = false;         // splits keep the share of each class
   std::string splitter = "lockstep";  // or scikit-learn: the test rows of its train_test_split
   int64_t split_seed = -1;            // -1: the run's seed
-  int64_t limit = 0;                  // train on this many samples only; 0 means all
-  int workers = 0;  // threads that prepare batches ahead; 0: the training thread does
+  std::string reading = "all";  // own-part: each rank reads only its part of the training samples
+  int64_t limit = 0;            // train on this many samples only; 0 means all
+  int workers = 0;              // threads that prepare batches ahead; 0: the training thread does
 };
 
 }  // namespace lockstep

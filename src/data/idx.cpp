@@ -96,6 +96,16 @@ uint64_t IdxFile::read_some(std::span<uint8_t> out) {
   return filled;
 }
 
+uint64_t IdxFile::plain_content() const {
+  if (gzdirect(file_.get()) == 0)
+    throw UserError(
+        "{} is compressed, so that a part of it cannot be read on its own; unpack it with gunzip, "
+        "or "
+        "use data.reading = \"all\"",
+        path_.string());
+  return header_bytes_;
+}
+
 void IdxFile::read_into(std::span<uint8_t> out) {
   ENSURE(out.size() == bytes_);
   const uint64_t filled = read_some(out);

@@ -23,6 +23,9 @@ class IdxFile {
   int64_t extent(int axis) const { return extents_[static_cast<size_t>(axis)]; }
   uint64_t bytes() const { return bytes_; }  // of content, after the header
 
+  // At which byte of the file the content begins; a UserError where it is compressed.
+  uint64_t plain_content() const;
+
   // Reads the content straight to where it is wanted; `out` holds bytes().
   void read_into(std::span<uint8_t> out);
 

@@ -31,15 +31,27 @@ void add(Sums& sums, std::span<const uint8_t> pixels, size_t channel, size_t cha
 }  // namespace
 
 ImageDataset::ImageDataset(Shape shape, std::vector<uint8_t> pixels, std::vector<int32_t> labels,
-                           std::vector<std::string> classes)
-    : RawDataset(shape, std::move(labels), std::move(classes)), pixels_(std::move(pixels)) {
+                           std::vector<std::string> classes, std::vector<RowRange> held)
+    : RawDataset(shape, std::move(labels), std::move(classes)),
+      pixels_(std::move(pixels)),
+      held_(std::move(held)) {
   ENSURE(shape.is_image());
-  ENSURE(pixels_.size() == static_cast<size_t>(size() * shape.elements()));
+  if (held_.empty()) held_ = {{0, size()}};
+  int64_t rows = 0;
+  for (const RowRange& range : held_) rows += range.end - range.begin;
+  ENSURE(pixels_.size() == static_cast<size_t>(rows * shape.elements()));
 }
 
 std::span<const uint8_t> ImageDataset::pixels(int64_t row) const {
   const auto sample = static_cast<size_t>(sample_shape().elements());
-  return std::span(pixels_).subspan(static_cast<size_t>(row) * sample, sample);
+  int64_t before = 0;
+  for (const RowRange& range : held_) {
+    if (row >= range.begin && row < range.end)
+      return std::span(pixels_).subspan(static_cast<size_t>(before + row - range.begin) * sample,
+                                        sample);
+    before += range.end - range.begin;
+  }
+  report_bug("a sample of another rank was asked for", __FILE__, __LINE__);
 }
 
 void ImageDataset::read_row(int64_t row, std::span<float> out) const {

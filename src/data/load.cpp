@@ -1,5 +1,6 @@
 #include "data/load.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -75,13 +76,33 @@ std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed
                      grouped(static_cast<int64_t>(rows.test.size())));
 }
 
+// What needs to see samples of other ranks.
+void check_own_part(const DataConfig& config) {
+  const std::vector<std::string> able = {"mnist", "fashion-mnist", "mnist-sample", "idx"};
+  if (std::find(able.begin(), able.end(), config.name) == able.end())
+    throw UserError(
+        "data.reading = \"own-part\" needs IDX files; data.name = \"{}\" is read as a whole "
+        "(data.reading = \"all\")",
+        config.name);
+  if (config.test != 0 || config.validation != 0 || config.limit != 0)
+    throw UserError(
+        "data.reading = \"own-part\" cannot cut the data anew; drop data.test, data.validation and "
+        "data.limit, or use data.reading = \"all\"");
+  if (config.normalize == "standardize")
+    throw UserError(
+        "data.normalize = \"standardize\" measures all samples, of which a rank with data.reading "
+        "= "
+        "\"own-part\" has a part; use \"unit\"");
+}
+
 }  // namespace
 
 DataSplits load_data(const DataConfig& config, uint64_t run_seed, const Say& say,
-                     const Normalizer* given) {
+                     const Normalizer* given, const OwnPart* own) {
   const uint64_t seed = config.split_seed < 0 ? run_seed : static_cast<uint64_t>(config.split_seed);
   check_normalizer_type(config.normalize);  // before anything slow
-  SourceData source = find_source(config.name).load(config, say);
+  if (own) check_own_part(config);
+  SourceData source = find_source(config.name).load(config, say, own);
   Rows rows = cut(source, config, seed);
   DataSplits splits;
   splits.provenance = source.provenance + split_text(config, rows, seed);

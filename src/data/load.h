@@ -6,6 +6,7 @@
 #include "data/data_config.h"
 #include "data/dataset.h"
 #include "data/normalizer.h"
+#include "data/own_part.h"
 #include "data/say.h"
 
 namespace lockstep {
@@ -20,7 +21,8 @@ struct DataSplits {
 // Loads a source and cuts it by the seed. With data.test, a test part the source comes with is
 // pooled with its training part first. Sources that have to be fetched say so to `say`. A
 // normalizer that is given (a trained model's) is applied instead of one made from these samples.
+// With `own`, the other ranks' training samples are not read and must not be asked for.
 DataSplits load_data(const DataConfig& config, uint64_t seed, const Say& say = say_to_stderr,
-                     const Normalizer* given = nullptr);
+                     const Normalizer* given = nullptr, const OwnPart* own = nullptr);
 
 }  // namespace lockstep

@@ -160,19 +160,27 @@ EpochReport Trainer::train_epoch() {
   report.samples_per_second = static_cast<double>(sums.done) / std::max(report.seconds, 1e-9);
   trained_seconds_ += report.seconds;
   trained_samples_ += static_cast<double>(sums.done);
-  if (data_.validation && !stopped_) report.validation = evaluate_together(data_.validation.get());
+  if (!stopped_) report.validation = evaluate_together(data_.validation.get());
   return report;
 }
 
 // Each rank takes a part where all hold the same weights; else rank 0's model is what counts.
 std::optional<Evaluation> Trainer::evaluate_together(const Dataset* data) {
-  if (!data) return std::nullopt;
+  // Rank 0 alone may hold the samples.
+  bool someone = false, everyone = true;
+  for (const int has : gather_all(ranks_, data ? 1 : 0)) {
+    someone = someone || has == 1;
+    everyone = everyone && has == 1;
+  }
+  if (!someone) return std::nullopt;
   const double start = clock_.seconds();
-  const bool shared = strategy_->replicas_agree();
-  const Part mine = shared ? part_of(data->size(), ranks_.size(), ranks_.rank())
-                           : Part{0, ranks_.rank() == 0 ? data->size() : 0};
+  const bool shared = strategy_->replicas_agree() && everyone;
+  Part mine;
+  if (shared) mine = part_of(data->size(), ranks_.size(), ranks_.rank());
+  if (!shared && ranks_.rank() == 0) mine = all_of(*data);
   const double began = clock_.seconds();
-  Evaluation result = evaluate(*data, mine, program_, parameters_, clock_);
+  Evaluation result;
+  if (mine.size() > 0) result = evaluate(*data, mine, program_, parameters_, clock_);
   worker_.note("evaluate", began);
   struct Sums {
     double loss;

@@ -152,6 +152,44 @@ TEST_F(RanksOfAProgram, MustHaveTheSameSamples) {
   expect_says(ended.err, {"rank 1 has other training samples"});
 }
 
+TEST_F(RanksOfAProgram, ReadOnlyTheirOwnPart) {
+  // The shipped sample is compressed; plain files can be read in parts.
+  shell("for f in '" LOCKSTEP_TESTS_FOLDER
+        "'/../data/mnist-sample/*.gz; do n=$(basename $f .gz); gunzip -c $f > $n; done");
+  const Arguments plain = {
+      "--set",        "data.name=idx", "--set", "data.path=.", "--set",
+      "data.limit=0", "--ranks",       "3",     "--set",       "parallel.parts=contiguous"};
+  for (const char* backend : {"threads", "mpi"}) {
+    Arguments all = plain, own = plain;
+    for (const char* word : {"--backend", backend, "--out", "all"}) all.emplace_back(word);
+    for (const char* word :
+         {"--backend", backend, "--out", "own", "--set", "data.reading=own-part"})
+      own.emplace_back(word);
+    trained(all);
+    trained(own);
+    EXPECT_EQ(difference("all", "own"), 0) << backend;
+  }
+  const auto refused = [&](const Arguments& more, const std::string& part) {
+    Arguments arguments = {"--ranks", "2", "--set", "data.reading=own-part", "--out", "run"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ended ended = lockstep(train(arguments));
+    EXPECT_EQ(ended.code, 2);
+    expect_says(ended.err, {part});
+  };
+  refused({}, "data.limit");
+  refused({"--set", "data.limit=0"}, "compressed");
+  refused({"--set", "data.name=iris", "--set", "data.limit=0"}, "IDX");
+}
+
+TEST_F(RanksOfAProgram, ScatterGatherDealsOutTheSamplesOfRankZero) {
+  trained({"--set", "train.batch=full", "--out", "one"});
+  for (const char* backend : {"threads", "mpi"}) {
+    trained({"--set", "train.batch=full", "--ranks", "3", "--backend", backend, "--set",
+             "parallel.strategy=scatter-gather", "--out", "many"});
+    EXPECT_LT(difference("one", "many"), 1e-5) << backend;
+  }
+}
+
 TEST_F(RanksOfAProgram, AKilledRankEndsTheJobAndIsNamed) {
   const auto process = running({"--ranks", "3"});
   ::kill(rank_processes()[1], SIGKILL);

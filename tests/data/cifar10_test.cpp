@@ -18,7 +18,7 @@ class Cifar10 : public InFolder {
     DataConfig config;
     config.name = "cifar-10";
     config.path = folder();
-    return find_source("cifar-10").load(config, {});
+    return find_source("cifar-10").load(config, {}, nullptr);
   }
   void SetUp() override {
     for (uint8_t part = 1; part <= 5; ++part)

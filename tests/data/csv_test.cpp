@@ -46,7 +46,7 @@ class CsvSource : public InFolder {
     config.name = "csv";
     config.path = write("t.csv", text);
     config.label = label;
-    return find_source("csv").load(config, {});
+    return find_source("csv").load(config, {}, nullptr);
   }
   std::string error_for(std::string_view text, const std::string& label = "label") {
     return error_of<UserError>([&] { load(text, label); });
@@ -100,7 +100,7 @@ TEST_F(CsvSource, RefusesFilesWithNothingToLearnFrom) {
 }
 
 TEST(Iris, HoldsFiftyFlowersOfEachSpecies) {
-  const SourceData data = find_source("iris").load({}, {});
+  const SourceData data = find_source("iris").load({}, {}, nullptr);
   EXPECT_EQ(data.samples->size(), 150);
   EXPECT_EQ(data.samples->classes(), (Record{"setosa", "versicolor", "virginica"}));
   const auto& table = dynamic_cast<const TableDataset&>(*data.samples);

@@ -13,7 +13,7 @@ class IdxSource : public InFolder {
     DataConfig config;
     config.name = "idx";
     config.path = path;
-    return find_source("idx").load(config, {});
+    return find_source("idx").load(config, {}, nullptr);
   }
   std::string error_for(const std::string& path) {
     return error_of<UserError>([&] { load(path); });
@@ -76,13 +76,13 @@ TEST_F(IdxSource, MnistRefusesALabelAboveNineAndSaysWhere) {
   write("train-labels-idx1-ubyte", idx_labels({3, 10}));
   DataConfig config;
   config.path = folder();
-  const auto load_it = [&] { find_source("mnist").load(config, {}); };
+  const auto load_it = [&] { find_source("mnist").load(config, {}, nullptr); };
   expect_says(error_of<UserError>(load_it),
               {"train-labels-idx1-ubyte", "label 1 (byte 9) is 10", "0 to 9"});
 }
 
 TEST(MnistSample, HoldsTwoHundredAndFiftyOfEachDigit) {
-  const SourceData data = find_source("mnist-sample").load({}, {});
+  const SourceData data = find_source("mnist-sample").load({}, {}, nullptr);
   EXPECT_EQ(data.train_rows, 2000);
   EXPECT_EQ(data.test_rows(), 500);
   EXPECT_EQ(data.samples->sample_shape(), (Shape{28, 28, 1}));

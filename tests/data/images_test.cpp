@@ -102,7 +102,7 @@ class ImagesSource : public InFolder {
     DataConfig config;
     config.name = "images";
     config.path = folder();
-    return find_source("images").load(config, {});
+    return find_source("images").load(config, {}, nullptr);
   }
   std::string error() {
     return error_of<UserError>([&] { load(); });

@@ -279,6 +279,9 @@ class ThreadCommunicator final : public Communicator {
   }
 
   void abort(const std::string&, int) override { group_->failed->store(true); }
+  void read_file(const std::string& path, int64_t from, Bytes into) override {
+    read_file_part(path, from, into);
+  }
   std::string backend() const override { return "threads"; }
   std::string host() const override { return host_name(); }
 

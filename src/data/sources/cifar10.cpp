@@ -36,7 +36,7 @@ void append_records(const fs::path& path, std::vector<uint8_t>& pixels,
 
 }  // namespace
 
-SourceData load_cifar10(const DataConfig& config, const Say&) {
+SourceData load_cifar10(const DataConfig& config, const Say&, const OwnPart*) {
   fs::path folder =
       required_path(config,
                     "the folder with data_batch_1.bin to data_batch_5.bin and test_batch.bin "

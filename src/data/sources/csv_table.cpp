@@ -116,7 +116,7 @@ SourceData read_csv_table(const fs::path& path, const std::string& label) {
   return data;
 }
 
-SourceData load_csv(const DataConfig& config, const Say&) {
+SourceData load_csv(const DataConfig& config, const Say&, const OwnPart*) {
   const std::string path = required_path(config, "a CSV file with a header");
   SourceData data = read_csv_table(path, config.label);
   data.provenance = "csv: " + path + " (" + size_text(data) + ")";

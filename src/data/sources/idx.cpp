@@ -3,16 +3,16 @@
 
 namespace lockstep {
 
-SourceData load_idx(const DataConfig& config, const Say&) {
+SourceData load_idx(const DataConfig& config, const Say&, const OwnPart* own) {
   const std::string path = required_path(
       config,
       "a folder with train-images-idx3-ubyte and train-labels-idx1-ubyte, or IMAGES,LABELS");
   const size_t comma = path.find(',');
   SourceData data;
   if (fs::is_directory(path)) {
-    data = read_idx_parts(train_part(path), test_part(path), {});
+    data = read_idx_parts(train_part(path), test_part(path), {}, own);
   } else if (comma != std::string::npos) {
-    data = read_idx_parts({path.substr(0, comma), path.substr(comma + 1)}, std::nullopt, {});
+    data = read_idx_parts({path.substr(0, comma), path.substr(comma + 1)}, std::nullopt, {}, own);
   } else {
     throw UserError(
         "data.path = '{}' is not a folder; expected one, or the images file and the "

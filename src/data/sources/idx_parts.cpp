@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/part.h"
 #include "data/idx.h"
 #include "data/image_dataset.h"
 
@@ -65,7 +66,7 @@ std::optional<IdxPart> test_part(const fs::path& folder) {
 }
 
 SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& test,
-                          std::vector<std::string> classes) {
+                          std::vector<std::string> classes, const OwnPart* own) {
   std::vector<OpenPart> parts;
   parts.emplace_back(train);
   if (test) parts.emplace_back(*test);
@@ -86,15 +87,29 @@ SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& te
     for (int32_t name = 0; name <= *std::max_element(labels.begin(), labels.end()); ++name)
       classes.push_back(std::to_string(name));
 
+  std::vector<RowRange> held;
+  if (own) {
+    const Part mine = part_of(train_rows, own->ranks, own->rank);
+    held = {{mine.begin, mine.end}, {train_rows, static_cast<int64_t>(labels.size())}};
+    bytes -= static_cast<uint64_t>((train_rows - mine.size()) * shape.elements());
+  }
   std::vector<uint8_t> pixels(bytes);
   std::span<uint8_t> rest(pixels);
   for (OpenPart& part : parts) {
-    part.images.read_into(rest.first(part.images.bytes()));
-    rest = rest.subspan(part.images.bytes());
+    const bool training = &part == &parts.front();
+    uint64_t wanted = part.images.bytes();
+    if (own && training) {
+      wanted = static_cast<uint64_t>((held[0].end - held[0].begin) * shape.elements());
+      const uint64_t skipped = static_cast<uint64_t>(held[0].begin * shape.elements());
+      own->read(part.images.path(), part.images.plain_content() + skipped, rest.first(wanted));
+    } else {
+      part.images.read_into(rest.first(wanted));
+    }
+    rest = rest.subspan(wanted);
   }
   SourceData data;
   data.samples = std::make_unique<ImageDataset>(shape, std::move(pixels), std::move(labels),
-                                                std::move(classes));
+                                                std::move(classes), std::move(held));
   data.train_rows = train_rows;
   return data;
 }

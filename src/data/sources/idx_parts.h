@@ -22,8 +22,8 @@ IdxPart train_part(const fs::path& folder);
 std::optional<IdxPart> test_part(const fs::path& folder);
 
 // Reads the images straight into the memory they stay in. Without classes, they are 0 to the
-// highest label.
+// highest label. With `own`, of the training images only that part is read.
 SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& test,
-                          std::vector<std::string> classes);
+                          std::vector<std::string> classes, const OwnPart* own = nullptr);
 
 }  // namespace lockstep

@@ -78,7 +78,7 @@ void add_part(const fs::path& folder, Collected& all) {
 
 }  // namespace
 
-SourceData load_images(const DataConfig& config, const Say&) {
+SourceData load_images(const DataConfig& config, const Say&, const OwnPart*) {
   const fs::path folder = required_path(config, "a folder with a sub-folder of images a class");
   if (!fs::is_directory(folder))
     throw UserError(

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-SourceData load_iris(const DataConfig&, const Say&) {
+SourceData load_iris(const DataConfig&, const Say&, const OwnPart*) {
   SourceData data = read_csv_table(shipped_folder() / "iris.csv", "species");
   data.provenance = "iris (shipped, " + size_text(data) + ")";
   return data;

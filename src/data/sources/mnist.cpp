@@ -5,21 +5,21 @@
 
 namespace lockstep {
 
-SourceData load_mnist(const DataConfig& config, const Say& say) {
+SourceData load_mnist(const DataConfig& config, const Say& say, const OwnPart* own) {
   fs::path folder = config.path;  // the user's own copy, if given
   if (folder.empty())
     folder = is_cached(config.name) ? cache_folder() / config.name : fetch(config.name, {}, say);
   SourceData data =
-      read_idx_parts(train_part(folder), test_part(folder), find_source(config.name).classes);
+      read_idx_parts(train_part(folder), test_part(folder), find_source(config.name).classes, own);
   data.provenance = config.name + " (" + (config.path.empty() ? "full" : "from " + config.path) +
                     ", " + size_text(data) + ")";
   return data;
 }
 
-SourceData load_mnist_sample(const DataConfig&, const Say&) {
+SourceData load_mnist_sample(const DataConfig&, const Say&, const OwnPart* own) {
   const fs::path folder = shipped_folder() / "mnist-sample";
-  SourceData data =
-      read_idx_parts(train_part(folder), test_part(folder), find_source("mnist-sample").classes);
+  SourceData data = read_idx_parts(train_part(folder), test_part(folder),
+                                   find_source("mnist-sample").classes, own);
   data.provenance = "mnist-sample (a part of MNIST, " + size_text(data) + ")";
   return data;
 }

@@ -10,7 +10,7 @@ struct Source {
   std::string name;
   std::string description;
   Origin origin;
-  SourceData (*load)(const DataConfig& config, const Say& say);
+  SourceData (*load)(const DataConfig& config, const Say& say, const OwnPart* own);
   std::vector<std::string> classes;  // empty: the data name them
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/data_config.h"
+#include "data/own_part.h"
 #include "data/raw_dataset.h"
 #include "data/say.h"
 
@@ -26,12 +27,13 @@ std::string size_text(const SourceData& data);
 // data.path as a path; a UserError that says what the source expects there when it is not given.
 std::string required_path(const DataConfig& config, const std::string& expected);
 
-SourceData load_iris(const DataConfig& config, const Say& say);
-SourceData load_mnist(const DataConfig& config, const Say& say);  // and fashion-mnist
-SourceData load_mnist_sample(const DataConfig& config, const Say& say);
-SourceData load_cifar10(const DataConfig& config, const Say& say);
-SourceData load_csv(const DataConfig& config, const Say& say);
-SourceData load_idx(const DataConfig& config, const Say& say);
-SourceData load_images(const DataConfig& config, const Say& say);
+SourceData load_iris(const DataConfig& config, const Say& say, const OwnPart* own);
+SourceData load_mnist(const DataConfig& config, const Say& say,
+                      const OwnPart* own);  // and fashion-mnist
+SourceData load_mnist_sample(const DataConfig& config, const Say& say, const OwnPart* own);
+SourceData load_cifar10(const DataConfig& config, const Say& say, const OwnPart* own);
+SourceData load_csv(const DataConfig& config, const Say& say, const OwnPart* own);
+SourceData load_idx(const DataConfig& config, const Say& say, const OwnPart* own);
+SourceData load_images(const DataConfig& config, const Say& say, const OwnPart* own);
 
 }  // namespace lockstep

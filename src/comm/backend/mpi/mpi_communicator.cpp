@@ -266,6 +266,23 @@ class MpiCommunicator final : public Communicator {
     return named(std::make_unique<NativeOperation>(group_, request, &from), "receive", data.size());
   }
 
+  void read_file(const std::string& path, int64_t from, Bytes into) override {
+    MPI_File file;
+    const int opened =
+        MPI_File_open(group_->comm, path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    if (opened != MPI_SUCCESS) throw UserError("cannot read {}: {}", path, text_of(opened));
+    MPI_Status status;
+    const int code =
+        MPI_File_read_at_all(file, from, into.data(), as_int(into.size()), MPI_BYTE, &status);
+    MPI_File_close(&file);
+    check(code, "MPI_File_read_at_all");
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    if (static_cast<size_t>(count) != into.size())
+      throw UserError("{} is truncated: {} bytes were expected from byte {} on, {} are there", path,
+                      into.size(), from, count);
+  }
+
   std::unique_ptr<Communicator> split(int color, int key) override {
     MPI_Comm part;
     check(MPI_Comm_split(group_->comm, color, key, &part), "MPI_Comm_split");
