@@ -1,9 +1,11 @@
-"""A PyTorch training step, run on request: the rival of bench/compare.py.
+"""A PyTorch training step, run on request: the rival of bench/compare.py and bench/ranks.py.
 
-Reads one JSON line a request on stdin, {"seconds": s}, trains for that long on a fixed batch and answers
-with {"best": ..., "median": ...} seconds a step. The network is described in Lockstep's own layer lines.
+Reads one JSON line a request on stdin, {"seconds": s} or {"steps": n}, trains for that long on a fixed batch
+and answers with {"best": ..., "median": ...} seconds a step. The network is described in Lockstep's own layer
+lines. With WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT set it is one rank of DistributedDataParallel (gloo).
 """
 import json
+import os
 import sys
 import time
 
@@ -105,6 +107,9 @@ def main():
         x = x.to(memory_format=torch.channels_last)
         if channels == 1:  # channels_last is a no-op for one channel: give it the strides by hand
             x = x.as_strided(x.shape, (height * width, 1, width, 1))
+    if "WORLD_SIZE" in os.environ:
+        torch.distributed.init_process_group("gloo")
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
     criterion = nn.CrossEntropyLoss()
 
@@ -117,9 +122,9 @@ def main():
         step()
     print("ready", flush=True)
     for line in sys.stdin:
-        seconds, times = json.loads(line)["seconds"], []
-        until = time.perf_counter() + seconds
-        while time.perf_counter() < until or len(times) < 3:
+        request, times = json.loads(line), []
+        until = time.perf_counter() + request.get("seconds", 0)
+        while time.perf_counter() < until or len(times) < request.get("steps", 3):
             start = time.perf_counter()
             step()
             times.append(time.perf_counter() - start)

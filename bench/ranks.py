@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Two ranks on two cores: against two unrelated runs side by side, and against PyTorch DDP (gloo).
+
+    bench/ranks.py [--rounds 5] [--seconds 2]
+
+Everything in a row is measured in turns; a row shows the median ratio of the rounds and their range.
+"""
+import argparse
+import json
+import os
+import pathlib
+import socket
+import statistics
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = HERE.parent / "build"
+PROGRAM = os.environ.get("LOCKSTEP", str(BUILD / "lockstep"))
+TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "200000000000", "MALLOC_TOP_PAD_": "67108864",
+         "OMP_NUM_THREADS": "1"}
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+
+
+def parsed(process):
+    out, _ = process.communicate(timeout=300)
+    if process.returncode:
+        raise SystemExit(f"{process.args} failed")
+    return json.loads(out)
+
+
+def start(words, **more):
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **more)
+
+
+def ranks(words, backend, seconds, *more):
+    """Samples a second of two ranks together."""
+    return parsed(start([PROGRAM, "bench", *words, "--ranks", "2", "--backend", backend, "--affinity", "compact",
+                         "--seconds", str(seconds), "--json", *more]))["samples_per_second"]
+
+
+def apart(words, seconds):
+    """Samples a second of two runs that know nothing of each other, added."""
+    both = [start(["taskset", "-c", str(core), PROGRAM, "bench", *words, "--seconds", str(seconds), "--json"]) for core in (0, 1)]
+    return sum(parsed(one)["samples_per_second"] for one in both)
+
+
+class Ddp:
+    """Two processes of DistributedDataParallel, kept waiting between rounds."""
+
+    def __init__(self, spec):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.batch = spec["batch"]
+        self.processes = [subprocess.Popen(
+            ["taskset", "-c", str(rank), "/usr/bin/python3", str(HERE / "pytorch" / "worker.py"), json.dumps(spec)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **TUNED, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+            for rank in (0, 1)]
+        for process in self.processes:
+            if process.stdout.readline().strip() != "ready":
+                raise SystemExit("DDP did not start")
+        self.step = self.ask(5)
+
+    def ask(self, steps):
+        for process in self.processes:
+            process.stdin.write(json.dumps({"steps": steps}) + "\n")
+            process.stdin.flush()
+        return max(json.loads(process.stdout.readline())["median"] for process in self.processes)
+
+    def run(self, seconds):
+        return 2 * self.batch / self.ask(max(5, int(seconds / self.step)))
+
+    def close(self):
+        for process in self.processes:
+            process.stdin.close()
+        for process in self.processes:
+            process.wait(30)
+
+
+def row(name, ratios, note):
+    print(f"{name:<62} {statistics.median(ratios):>6.2f} x  ({min(ratios):.2f} to {max(ratios):.2f})  {note}", flush=True)
+
+
+def spec_of(words, batch):
+    layers = json.loads(subprocess.run([PROGRAM, "models", words[0], "--json"], check=True, capture_output=True, text=True).stdout)["layers"]
+    folder = os.environ.get("LOCKSTEP_DATA") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lockstep")
+    mnist = pathlib.Path(folder) / "mnist"
+    return {"input": (28, 28, 1), "batch": batch, "classes": 10, "layers": [l["layer"] for l in layers],
+            "images": str(mnist / "train-images-idx3-ubyte"), "labels": str(mnist / "train-labels-idx1-ubyte")}
+
+
+def against_ddp(words, batch, options):
+    rivals = [Ddp({**spec_of(words, batch), "layout": layout}) for layout in ("channels_last", "contiguous")]
+    rates = []
+    for _ in range(options.rounds):
+        mine = ranks([*words, "--batch", str(batch)], "mpi", options.seconds)
+        rates.append((mine, max(rival.run(options.seconds) for rival in rivals)))
+    for rival in rivals:
+        rival.close()
+    print(f"  {statistics.median(r[0] for r in rates):,.0f} samples/s against {statistics.median(r[1] for r in rates):,.0f}")
+    return [a / b for a, b in rates]
+
+
+def all_reduce(*words):
+    return parsed(start([*words], env={**os.environ, **AS_ROOT}))["median_ms"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2)
+    options = parser.parse_args()
+    if len(os.sched_getaffinity(0)) < 2:
+        raise SystemExit("two ranks need two cores")
+    subprocess.run([PROGRAM, "data", "get", "mnist"], check=True, stdout=subprocess.DEVNULL)
+
+    cnn = ["cnn-690k", "--batch", "128"]
+    mpi, threads = [], []
+    for _ in range(options.rounds):
+        alone = apart(cnn, options.seconds)
+        together = ranks(cnn, "mpi", options.seconds)
+        mpi.append(together / alone)
+        threads.append(ranks(cnn, "threads", options.seconds) / alone)
+    row("cnn-690k, 2 MPI ranks against two unrelated runs", mpi, "must 0.93, aim 0.98")
+    row("cnn-690k, 2 thread ranks against two unrelated runs", threads, "must 0.96, aim 0.99")
+
+    row("cnn-690k, batch 128 a rank, 2 MPI ranks against DDP", against_ddp(["cnn-690k"], 128, options), "must 3, aim 7")
+    with tempfile.TemporaryDirectory() as folder:
+        mlp = pathlib.Path(folder) / "mlp-2048.toml"
+        mlp.write_text('name = "mlp-2048"\n[model]\nlayers = ["dense 2048 relu", "dense 2048 relu", "dense 10"]\n[data]\nname = "mnist"\n')
+        row("MLP 784-2048-2048-10, batch 32 a rank, against DDP", against_ddp([str(mlp)], 32, options), "must 1.5, aim 2")
+
+    program = str(BUILD / "all_reduce")
+    for size in (2, 4):
+        ratios = [all_reduce("mpiexec", "--oversubscribe", "--bind-to", "none", "-n", str(size), program, "native") /
+                  all_reduce(program, "threads", str(size)) for _ in range(options.rounds)]
+        row(f"all-reduce of 2.8 MB, {size} thread ranks against MPI_Allreduce", ratios, "must 1, aim 2")
+
+
+main()
