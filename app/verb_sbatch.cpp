@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "base/error.h"
 #include "presets.h"
 #include "verbs.h"
@@ -19,6 +21,13 @@ std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
   return text + "'";
+}
+
+// For names of jobs and files.
+std::string safe(std::string name) {
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '-';
+  return name;
 }
 
 // Slurm warns the batch shell before the limit; it tells the ranks, which write a checkpoint and
@@ -70,7 +79,7 @@ void sbatch(const Options& options) {
   std::string changes;
   for (const std::string& change : options.changes) changes += "--set " + quoted(change) + " ";
   fmt::print(
-      fmt::runtime(script), fmt::arg("name", config.name), fmt::arg("nodes", options.nodes),
+      fmt::runtime(script), fmt::arg("name", safe(config.name)), fmt::arg("nodes", options.nodes),
       fmt::arg("ranks", options.ranks_per_node), fmt::arg("threads", options.threads),
       fmt::arg("time", options.time), fmt::arg("warning", options.warning),
       fmt::arg("partition", options.partition.empty()

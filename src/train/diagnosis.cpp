@@ -33,6 +33,7 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
   ParallelFigures f{.ranks = static_cast<int64_t>(ranks.size()),
                     .bytes_per_step = bytes_per_step,
                     .global_batch = global_batch};
+  f.by_rank = ranks;
   struct Host {
     CoreMask cores{};
     int threads = 0;

@@ -2,18 +2,9 @@
 
 #include <vector>
 
-#include "base/affinity.h"
 #include "train/observer.h"
 
 namespace lockstep {
-
-// What one rank brings: where it ran and where its time went.
-struct RankTimes {
-  std::string host;
-  CoreMask cores{};  // that the rank may use
-  int threads = 1;   // of the rank
-  StepTimes times;
-};
 
 // The figures of all ranks as shares of the training time, with one sentence on what to do where
 // parallel is slower than it should be. The first `training` ranks have samples.

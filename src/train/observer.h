@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/affinity.h"
 #include "parallel/step_result.h"
 
 namespace lockstep {
@@ -53,6 +54,14 @@ struct EpochReport {
   std::optional<Evaluation> validation;
 };
 
+// Where one rank ran and where its time went.
+struct RankTimes {
+  std::string host;
+  CoreMask cores{};  // that the rank may use
+  int threads = 1;
+  StepTimes times;
+};
+
 // How a run of several ranks went. Shares are of the time that training ranks spent in steps.
 struct ParallelFigures {
   int64_t ranks = 1, hosts = 1;
@@ -62,6 +71,7 @@ struct ParallelFigures {
   double loading_share = 0;
   double imbalance = 0;  // how much longer the slowest rank computes than the mean
   int64_t bytes_per_step = 0, global_batch = 0;
+  std::vector<RankTimes> by_rank;
   std::vector<NamedFigure> own;  // of the strategy: staleness, ...
   std::string diagnosis;         // empty: nothing to complain about
 };

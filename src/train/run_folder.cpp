@@ -12,8 +12,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-fs::path made(const fs::path& path) {
+// What an earlier run left must not pass for this one's.
+fs::path made(const fs::path& path, bool resumes) {
   make_folder(path / "model");
+  std::error_code ignored;
+  for (const char* old : {"summary.json", "trace.json"}) fs::remove(path / old, ignored);
+  if (!resumes) fs::remove_all(path / "checkpoints", ignored);
   return path;
 }
 
@@ -66,6 +70,13 @@ Json parallel_json(const ParallelFigures& p) {
             {"waiting_share", p.waiting_share},
             {"loading_share", p.loading_share},
             {"imbalance", p.imbalance}};
+  for (const RankTimes& r : p.by_rank)
+    json["seconds_by_rank"].push_back({{"host", r.host},
+                                       {"computing", r.times.compute},
+                                       {"hidden_communication", r.times.hidden},
+                                       {"exposed_communication", r.times.exposed},
+                                       {"waiting", r.times.waiting},
+                                       {"loading", r.times.load}});
   for (const NamedFigure& figure : p.own) json[figure.name] = figure.value;
   json["diagnosis"] = p.diagnosis.empty() ? Json() : Json(p.diagnosis);
   return json;
@@ -91,7 +102,7 @@ Shape shape_from(const Json& json, const fs::path& path) {
 }  // namespace
 
 RunFolder::RunFolder(const fs::path& path, const RunConfig& config, bool resumes)
-    : path_(made(path)),
+    : path_(made(path, resumes)),
       log_every_(config.train.log_every),
       metrics_(path / "metrics.jsonl", resumes) {
   commits_.add({path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config)});

@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "app/process_testing.h"
 #include "nn/safetensors.h"
@@ -238,6 +240,46 @@ TEST_F(RanksOfAProgram, StopOnASignalAndGoOnToTheSameBits) {
       }
       EXPECT_EQ(difference("whole", "run"), 0) << backend << signal;
     }
+}
+
+TEST_F(RanksOfAProgram, AnEarlierRunsCheckpointIsNotResumed) {
+  trained({"--out", "run", "--set", "train.checkpoint_every=5"});
+  EXPECT_TRUE(fs::exists(folder() / "run/checkpoints/latest.json"));
+  trained({"--out", "run"});
+  const Ended ended = lockstep({"train", "--resume", "run"});
+  EXPECT_EQ(ended.code, 2);
+  expect_says(ended.err, {"no checkpoint"});
+}
+
+TEST_F(RanksOfAProgram, LeaveATraceWithALaneEach) {
+  trained({"--out", "run", "--ranks", "2", "--trace"});
+  const Json trace = Json::parse(read_text(folder() / "run/trace.json"));
+  std::map<int, std::set<std::string>> lanes;
+  for (const Json& event : trace["traceEvents"])
+    if (event["ph"] == "X") {
+      lanes[event["tid"].get<int>()].insert(event["name"].get<std::string>());
+      EXPECT_GE(event["ts"].get<double>(), 0);
+      EXPECT_GE(event["dur"].get<double>(), 0);
+    }
+  ASSERT_EQ(lanes.size(), 2u);
+  for (const auto& [rank, names] : lanes)
+    for (const char* name : {"load", "forward and backward", "communication", "update", "evaluate"})
+      EXPECT_TRUE(names.contains(name)) << rank << name;
+}
+
+TEST_F(RanksOfAProgram, GetASlurmScriptThatBashUnderstands) {
+  const Ended ended = shell(
+      "lockstep sbatch digits.toml --nodes 2 --ranks-per-node 4 --set \"name=it's\" > job.sh && "
+      "bash -n "
+      "job.sh && cat job.sh");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  expect_says(ended.out, {"--nodes=2", "--ntasks-per-node=4", "--requeue", "USR1"});
+}
+
+TEST_F(RanksOfAProgram, AndTheirMachineIsLookedAt) {
+  const Json found = json({"doctor", "--json"});
+  for (const char* what : {"cores", "memory", "mpiexec", "sgemm peak, one core", "hurts"})
+    EXPECT_TRUE(found.contains(what)) << what;
 }
 
 TEST_F(RanksOfAProgram, MistakesAreExplained) {

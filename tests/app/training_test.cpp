@@ -37,7 +37,9 @@ class TrainingDigits : public CommandLine {
   int32_t write_digit(const std::string& name, int64_t row) {
     DataConfig config;
     config.name = "mnist-sample";
-    const SourceData data = find_source(config.name).load(config, [](const std::string&) {}, nullptr);
+    const SourceData data = find_source(config.name)
+                                .load(
+                                    config, [](const std::string&) {}, nullptr);
     const auto& images = dynamic_cast<const ImageDataset&>(*data.samples);
     const auto pixels = images.pixels(data.train_rows + row);
     write_png(folder() / name, {images.sample_shape(), {pixels.begin(), pixels.end()}});
