@@ -87,7 +87,8 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   const int64_t batch = held.batches[0].rows;
   Program program(network, loss_named(config.train.loss), *device, batch);
   Optimizer optimizer(config.optimizer, *device, parameters.weights().size());
-  Worker worker{ranks, *device, clock, program, parameters, optimizer, config.train.clip_norm, nullptr};
+  Worker worker{ranks,  *device, clock, program, parameters, optimizer, config.train.clip_norm,
+                nullptr};
   HeldSource source(held, training);
   Timer timer(config.optimizer.lr, clock);
   strategy->prepare(worker);

@@ -122,6 +122,8 @@ std::string summary_table(const Summary& s, const std::string& folder) {
                     "loading {}",
                     percent(p.computing_share), percent(p.exposed_share), percent(p.hidden_share),
                     percent(p.waiting_share), percent(p.loading_share)));
+    if (p.speed_up > 0)
+      add("speed-up / efficiency", fmt::format("{:.2f} / {}", p.speed_up, percent(p.efficiency)));
     for (const NamedFigure& figure : p.own)
       add(figure.name.c_str(), fmt::format("{:.3g}", figure.value));
     if (!p.diagnosis.empty()) text = p.diagnosis + "\n";

@@ -18,7 +18,7 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> changes;
-  std::string out, resume;
+  std::string out, resume, baseline;
   int threads = 0;
   RankOptions ranks;
   bool json = false, quiet = false, trace = false;
@@ -63,6 +63,11 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
     if (first) folder->finish();
     throw;
   }
+  if (!options.baseline.empty() && summary.parallel) {
+    summary.parallel->speed_up = summary.samples_per_second / one_rank_rate(options.baseline);
+    summary.parallel->efficiency =
+        summary.parallel->speed_up / static_cast<double>(summary.parallel->ranks);
+  }
   summary.read_seconds = shared.read_seconds();
   summary.total_seconds = clock.seconds() - start;
   save();
@@ -81,6 +86,7 @@ void train(const Options& options) {
     throw UserError(
         "name what to train, or a run to go on with: lockstep train cnn-690k, or lockstep train "
         "--resume runs/cnn-690k");
+  if (!options.baseline.empty()) one_rank_rate(options.baseline);  // before anything slow
   RunConfig config = find_config(resumes ? options.resume : options.config, options.changes);
   if (options.threads > 0) config.device.threads = options.threads;
   apply(options.ranks, config);
@@ -117,6 +123,8 @@ Examples:
       ->check(CLI::Range(1, 1024));
   add_rank_options(*verb, options->ranks);
   verb->add_option("--resume", options->resume, "go on with this run where its checkpoint is");
+  verb->add_option("--baseline", options->baseline,
+                   "a run of one rank: speed-up and efficiency against it are reported");
   verb->add_flag("--trace", options->trace,
                  "write trace.json: what each rank did when (open it at ui.perfetto.dev)");
   verb->add_flag("--json", options->json, "print summary.json instead of a table");

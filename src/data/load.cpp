@@ -78,10 +78,12 @@ std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed
 
 // What needs to see samples of other ranks.
 void check_own_part(const DataConfig& config) {
-  const std::vector<std::string> able = {"mnist", "fashion-mnist", "mnist-sample", "idx"};
+  const std::vector<std::string> able = {"mnist", "fashion-mnist", "mnist-sample", "idx",
+                                         "cifar-10"};
   if (std::find(able.begin(), able.end(), config.name) == able.end())
     throw UserError(
-        "data.reading = \"own-part\" needs IDX files; data.name = \"{}\" is read as a whole "
+        "data.reading = \"own-part\" needs IDX or CIFAR-10 files; data.name = \"{}\" is read as a "
+        "whole "
         "(data.reading = \"all\")",
         config.name);
   if (config.test != 0 || config.validation != 0 || config.limit != 0)

@@ -72,6 +72,8 @@ struct ParallelFigures {
   double imbalance = 0;  // how much longer the slowest rank computes than the mean
   int64_t bytes_per_step = 0, global_batch = 0;
   std::vector<RankTimes> by_rank;
+  // Against a run of one rank that the user named (--baseline); 0: not known.
+  double speed_up = 0, efficiency = 0;
   std::vector<NamedFigure> own;  // of the strategy: staleness, ...
   std::string diagnosis;         // empty: nothing to complain about
 };

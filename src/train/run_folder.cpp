@@ -70,6 +70,10 @@ Json parallel_json(const ParallelFigures& p) {
             {"waiting_share", p.waiting_share},
             {"loading_share", p.loading_share},
             {"imbalance", p.imbalance}};
+  if (p.speed_up > 0) {
+    json["speed_up"] = p.speed_up;
+    json["efficiency"] = p.efficiency;
+  }
   for (const RankTimes& r : p.by_rank)
     json["seconds_by_rank"].push_back({{"host", r.host},
                                        {"computing", r.times.compute},
@@ -182,6 +186,16 @@ void RunFolder::save(const Parameters& parameters, const Network& network,
       {"normalizer",
        {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
   commits_.add({path_ / "model" / "network.json", text_of(json) + "\n"});
+}
+
+double one_rank_rate(const fs::path& run) {
+  const fs::path path = run / "summary.json";
+  const Json json = Json::parse(read_text(path), nullptr, false);
+  if (!json.is_object() || !json.contains("samples_per_second"))
+    throw UserError("{} is not the summary of a run", path.string());
+  if (json.contains("parallel"))
+    throw UserError("{} is of several ranks; name a run of one rank to compare with", run.string());
+  return json["samples_per_second"].get<double>();
 }
 
 SavedRun load_run(const fs::path& path) {

@@ -35,6 +35,9 @@ class RunFolder final : public Observer {
 
 std::string summary_json(const Summary& summary);
 
+// Samples a second of a finished run of one rank; a UserError where it is not one.
+double one_rank_rate(const fs::path& run);
+
 // A trained network as a run left it.
 struct SavedRun {
   RunConfig config;

@@ -66,7 +66,7 @@ const std::vector<Setting>& settings() {
        4294967295},
       {"data.reading",
        "every rank reads all samples, or only its own part of the training samples, by MPI-IO "
-       "(plain IDX files, parallel.parts = \"contiguous\")",
+       "(plain IDX or CIFAR-10 files, parallel.parts = \"contiguous\")",
        [](C& c) -> T { return &c.data.reading; },
        {"all", "own-part"}},
       {"data.limit", "train on this many samples only; 0: all",

@@ -97,14 +97,29 @@ class RanksOfAProgram : public CommandLine {
 };
 
 TEST_F(RanksOfAProgram, EqualOneRankOnThreadsAndOnMpi) {
+  const std::string mlp = "model.layers=[\"dense 32 relu\", \"dropout 0.2\", \"dense 10\"]";
+  for (const std::string& network : {std::string("seed=1"), mlp}) {
+    trained({"--out", "one", "--set", "train.epochs=5", "--set", network});
+    for (const char* backend : {"threads", "mpi"})
+      for (const char* ranks : {"2", "3", "4", "7"})
+        for (const char* strategy : {"all-reduce", "reduce-broadcast"}) {
+          const Json summary = trained({"--out", "many", "--ranks", ranks, "--backend", backend,
+                                        "--set", "train.epochs=5", "--set", network, "--set",
+                                        std::string("parallel.strategy=") + strategy});
+          EXPECT_LT(difference("one", "many"), 1e-5) << backend << ranks << strategy;
+          EXPECT_EQ(std::to_string(summary["parallel"]["ranks"].get<int>()), ranks);
+        }
+  }
+}
+
+TEST_F(RanksOfAProgram, HaveThreadsOfTheirOwn) {
   trained({"--out", "one"});
-  for (const char* backend : {"threads", "mpi"})
-    for (const char* ranks : {"2", "3"}) {
-      const Json summary = trained({"--out", "many", "--ranks", ranks, "--backend", backend});
-      EXPECT_LT(difference("one", "many"), 1e-5) << backend << ranks;
-      EXPECT_EQ(std::to_string(summary["parallel"]["ranks"].get<int>()), ranks);
-      EXPECT_GT(summary["parallel"]["computing_share"], 0);
-    }
+  const Json summary =
+      trained({"--out", "many", "--ranks", "2", "--threads", "2", "--baseline", "one"});
+  EXPECT_LT(difference("one", "many"), 1e-5);
+  EXPECT_GT(summary["parallel"]["speed_up"], 0);
+  EXPECT_NEAR(summary["parallel"]["efficiency"].get<double>(),
+              summary["parallel"]["speed_up"].get<double>() / 2, 1e-9);
 }
 
 TEST_F(RanksOfAProgram, GiveTheSameBitsInReproducibleMode) {

@@ -13,7 +13,9 @@ folder=$(mktemp -d)
 chmod 755 "$folder"
 cleanup() {
   [ -n "${KEEP:-}" ] && { echo "kept: $folder"; return; }
+  scancel --full --signal=KILL "${job:-0}" 2>/dev/null || true
   for daemon in slurmd slurmctld munged; do pkill -f "$daemon.*$folder" 2>/dev/null || true; done
+  pkill -9 -f "$folder/bin/lockstep" 2>/dev/null || true
   sleep 1
   rm -rf "$folder"
 }

@@ -36,6 +36,32 @@ TEST_F(Cifar10, TurnsPlanesIntoPixels) {
   EXPECT_EQ(Content(pixels.begin(), pixels.begin() + 6), (Content{1, 2, 3, 1, 2, 3}));
 }
 
+TEST_F(Cifar10, ARankReadsItsOwnPartOfTheTrainingFiles) {
+  DataConfig config;
+  config.name = "cifar-10";
+  config.path = folder();
+  for (int rank = 0; rank < 2; ++rank) {
+    int opened = 0;
+    const OwnPart own{rank, 2, [&](const fs::path& path, uint64_t from, std::span<uint8_t> out) {
+                        const std::vector<uint8_t> all = read_bytes(path);
+                        std::copy_n(all.begin() + static_cast<int64_t>(from), out.size(),
+                                    out.begin());
+                        ++opened;
+                      }};
+    const SourceData data = find_source("cifar-10").load(config, {}, &own);
+    EXPECT_EQ(opened, 5);  // by all ranks together
+    EXPECT_EQ(data.train_rows, 5);
+    for (int64_t row = rank == 0 ? 0 : 2; row < (rank == 0 ? 2 : 5); ++row)
+      EXPECT_EQ(data.samples->label(row), row + 1);
+    EXPECT_EQ(data.samples->label(5), 9);
+    Batch batch;
+    data.samples->read(std::vector<int64_t>{rank == 0 ? 1 : 4, 5}, batch);
+    EXPECT_GT(batch.x[0], 0);
+    EXPECT_THROW(data.samples->read(std::vector<int64_t>{rank == 0 ? 2 : 1}, batch),
+                 std::logic_error);
+  }
+}
+
 TEST_F(Cifar10, SaysWhichFileIsTruncatedMissingOrMislabelled) {
   const auto error = [&] { return error_of<UserError>([&] { load(); }); };
   Content short_record = record(1);

@@ -54,6 +54,28 @@ TEST_P(Ranks, TheLossOfEveryStepIsThatOfTheWholeBatch) {
     EXPECT_NEAR(one.record.steps[i].loss, many.record.steps[i].loss, 1e-4) << i;
 }
 
+TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
+  // The norm of the summed gradients and the loss: of one bit that differed, they would tell.
+  for (const char* strategy : {"all-reduce", "reduce-broadcast"}) {
+    RunConfig config = cnn(GetParam());
+    config.parallel.strategy = strategy;
+    const DataSplits data = load_data(config.data, 1);
+    std::vector<Record> records(static_cast<size_t>(GetParam()));
+    run_thread_ranks(GetParam(), 60, [&](Communicator& ranks) {
+      const WallClock clock;
+      const auto device = make_device(config.device);
+      Record& record = records[static_cast<size_t>(ranks.rank())];
+      Trainer(config, ranks, *device, clock, data, record).run(record.stop);
+    });
+    ASSERT_GE(records[0].steps.size(), 50u);
+    for (const Record& record : records)
+      for (size_t i = 0; i < records[0].steps.size(); ++i) {
+        EXPECT_EQ(record.steps[i].gradient_norm, records[0].steps[i].gradient_norm);
+        EXPECT_EQ(record.steps[i].loss, records[0].steps[i].loss);
+      }
+  }
+}
+
 TEST_P(Ranks, OwnPartsAreSeenWholeAndWeighedRight) {
   // One step an epoch over everything: whoever holds which sample, the sum is the same.
   for (const char* parts : {"contiguous", "strided", "shuffled"}) {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <condition_variable>
+#include <cstdlib>
 #include <list>
+#include <mutex>
 #include <thread>
 
 #include "comm/algorithms/all_reduce.h"
@@ -31,6 +34,40 @@ int as_int(size_t count) {
   ENSURE(count <= INT_MAX);
   return static_cast<int>(count);
 }
+
+// Ends the process if something that MPI does not give back takes too long. While it lives.
+class Deadline {
+ public:
+  Deadline(double seconds, const char* what)
+      : watch_([this, seconds, what] {
+          std::unique_lock lock(mutex_);
+          if (done_.wait_for(lock, std::chrono::duration<double>(seconds),
+                             [this] { return over_; }))
+            return;
+          fmt::print(stderr,
+                     "lockstep: {} did not end within {:.0f} s (parallel.timeout); did all ranks "
+                     "start, and is each still there?\n",
+                     what, seconds);
+          std::fflush(stderr);
+          std::_Exit(1);
+        }) {}
+  ~Deadline() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    done_.notify_one();
+    watch_.join();
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool over_ = false;
+  std::thread watch_;
+};
 
 // The MPI communicators of a group, freed with the last user.
 struct Group {
@@ -296,6 +333,7 @@ class MpiCommunicator final : public Communicator {
     if (rank() > 0 && exit_code == 2) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     fmt::print(stderr, "lockstep: rank {} on host {}: {}\n", rank(), host(), reason);
     std::fflush(stderr);
+    const Deadline deadline(5, "ending the job");
     MPI_Abort(MPI_COMM_WORLD, exit_code);
   }
 
@@ -331,6 +369,7 @@ class MpiCommunicator final : public Communicator {
 };
 
 std::unique_ptr<Communicator> join(double timeout) {
+  const Deadline deadline(timeout, "the start of MPI");
   int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED)
@@ -342,8 +381,13 @@ std::unique_ptr<Communicator> join(double timeout) {
   return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, timeout);
 }
 
+void leave() {
+  const Deadline deadline(60, "the end of MPI");
+  MPI_Finalize();
+}
+
 }  // namespace
 }  // namespace lockstep
 
 const lockstep::MpiLibrary lockstep_mpi_library = {.join = lockstep::join,
-                                                   .leave = [] { MPI_Finalize(); }};
+                                                   .leave = lockstep::leave};
