@@ -36,7 +36,7 @@ std::string mpiexec() {
   const std::string folders = path ? path : "/usr/bin";
   for (size_t at = 0; at <= folders.size();) {
     const size_t end = std::min(folders.find(':', at), folders.size());
-    const std::string found = folders.substr(at, end - at) + "/mpiexec";
+    std::string found = folders.substr(at, end - at) + "/mpiexec";
     if (::access(found.c_str(), X_OK) == 0) return found;
     at = end + 1;
   }
@@ -112,7 +112,8 @@ class MpiexecOutput {
 void launch_ranks(int64_t ranks) {
   std::vector<std::string> words = {mpiexec(), "--oversubscribe",    "--bind-to", "none",
                                     "-n",      std::to_string(ranks)};
-  for (const std::string& word : own_words()) words.push_back(word);
+  const std::vector<std::string> own = own_words();
+  words.insert(words.end(), own.begin(), own.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);

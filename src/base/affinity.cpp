@@ -53,8 +53,8 @@ std::vector<int> scattered(const std::vector<Core>& cores) {
     return std::tie(a.sibling, a.nth_of_package, a.package) <
            std::tie(b.sibling, b.nth_of_package, b.package);
   });
-  std::vector<int> order;
-  for (const Place& place : places) order.push_back(place.id);
+  std::vector<int> order(places.size());
+  std::transform(places.begin(), places.end(), order.begin(), [](const Place& p) { return p.id; });
   return order;
 }
 

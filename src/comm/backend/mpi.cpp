@@ -21,10 +21,8 @@ int mpi_job_size() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"})
     if (const char* value = std::getenv(name)) return std::atoi(value);
   // srun: a step's tasks, where the batch script itself has none.
-  if (std::getenv("SLURM_PROCID") && std::getenv("SLURM_STEP_NUM_TASKS") &&
-      std::getenv("PMIX_RANK"))
-    return std::atoi(std::getenv("SLURM_STEP_NUM_TASKS"));
-  return 0;
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  return tasks && std::getenv("SLURM_PROCID") && std::getenv("PMIX_RANK") ? std::atoi(tasks) : 0;
 }
 
 void run_mpi_rank(double timeout, const std::function<void(Communicator&)>& rank_main) {

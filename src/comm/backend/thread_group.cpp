@@ -7,7 +7,7 @@ std::shared_ptr<Meeting> ThreadGroup::meeting(uint64_t number) {
   const std::lock_guard lock(mutex_);
   auto& [meeting, asked] = meetings_[number];
   if (!meeting) meeting = std::make_shared<Meeting>(size);
-  const std::shared_ptr<Meeting> found = meeting;
+  std::shared_ptr<Meeting> found = meeting;
   if (++asked == size) meetings_.erase(number);
   return found;
 }
@@ -16,7 +16,7 @@ std::shared_ptr<ThreadGroup> ThreadGroup::subgroup(uint64_t number, int color, i
   const std::lock_guard lock(mutex_);
   auto& [group, asked] = subgroups_[{number, color}];
   if (!group) group = std::make_shared<ThreadGroup>(members, timeout, failed);
-  const std::shared_ptr<ThreadGroup> found = group;
+  std::shared_ptr<ThreadGroup> found = group;
   if (++asked == members) subgroups_.erase({number, color});
   return found;
 }

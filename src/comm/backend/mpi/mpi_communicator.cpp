@@ -216,9 +216,9 @@ class MpiCommunicator final : public Communicator {
   }
 
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
-    std::vector<int64_t> parts;
+    std::vector<int64_t> parts(static_cast<size_t>(size()));
     for (int r = 0; r < size(); ++r)
-      parts.push_back(part_of(static_cast<int64_t>(from.size()), size(), r).size());
+      parts[static_cast<size_t>(r)] = part_of(static_cast<int64_t>(from.size()), size(), r).size();
     layouts_.emplace_back(parts);
     MPI_Request request;
     check(MPI_Ireduce_scatter(from.data(), to.data(), layouts_.back().counts.data(), MPI_FLOAT,
