@@ -119,7 +119,8 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
                 static_cast<int64_t>(parameters.gradients().size_bytes()), source.share(0).all);
   std::sort(timer.steps.begin(), timer.steps.end());
   const double median = timer.steps[timer.steps.size() / 2], best = timer.steps.front();
-  const double samples = static_cast<double>(batch * training);
+  const int64_t batches_a_step = strategy->one_step_an_epoch() ? source.steps() : 1;
+  const double samples = static_cast<double>(batch * training * batches_a_step);
   if (json) {
     fmt::print("{}\n", nlohmann::ordered_json{{"name", config.name},
                                               {"data", held.provenance},

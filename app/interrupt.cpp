@@ -25,7 +25,7 @@ InterruptGuard::InterruptGuard() {
 InterruptGuard::~InterruptGuard() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGUSR1, SIG_DFL);
+  std::signal(SIGUSR1, SIG_IGN);  // it may come again while the program ends
 }
 
 const std::atomic<bool>& InterruptGuard::flag() const { return interrupted; }

@@ -1,12 +1,15 @@
 #include "launch.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -45,13 +48,25 @@ std::string mpiexec() {
       "--backend threads");
 }
 
-volatile pid_t started = 0;
+std::atomic<bool> asked_to_stop{false};
+
+extern "C" void ask_to_stop(int) { asked_to_stop.store(true); }
 
 // mpiexec would end its ranks at once on SIGTERM and SIGINT, but passes SIGUSR1 on to them: they
-// write a checkpoint and leave.
-extern "C" void pass_on(int) {
-  if (started > 0) ::kill(started, SIGUSR1);
-}
+// write a checkpoint and leave. Not before they have had time to start, and again until they do.
+class Stopper {
+ public:
+  void look(pid_t mpiexec) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!asked_to_stop.load() || now < next_) return;
+    ::kill(mpiexec, SIGUSR1);
+    next_ = now + std::chrono::seconds(1);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point next_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(1);
+};
 
 // Passes on what ranks write to stderr, and says in a line of our own what mpiexec says in banners.
 class MpiexecOutput {
@@ -127,7 +142,8 @@ void launch_ranks(int64_t ranks) {
   int errors[2];
   if (::pipe2(errors, O_CLOEXEC) != 0)
     throw Failure("cannot make a pipe: {}", std::strerror(errno));
-  started = ::fork();
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, ask_to_stop);
+  const pid_t started = ::fork();
   if (started < 0) throw Failure("cannot start mpiexec: {}", std::strerror(errno));
   if (started == 0) {
     ::setpgid(0, 0);  // Ctrl-C reaches the parent only
@@ -138,11 +154,15 @@ void launch_ranks(int64_t ranks) {
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, pass_on);
   ::close(errors[1]);
   MpiexecOutput output;
   std::array<char, 4096> piece;
-  for (ssize_t count; (count = ::read(errors[0], piece.data(), piece.size())) != 0;) {
+  Stopper stopper;
+  for (ssize_t count = 1; count != 0;) {
+    stopper.look(started);
+    pollfd ready{errors[0], POLLIN, 0};
+    if (::poll(&ready, 1, 100) <= 0) continue;  // a moment passed, or a signal came
+    count = ::read(errors[0], piece.data(), piece.size());
     if (count > 0) output.add({piece.data(), static_cast<size_t>(count)});
     if (count < 0 && errno != EINTR) break;
   }

@@ -11,6 +11,7 @@
 #include "comm/backend/self.h"
 #include "comm/backend/threads.h"
 #include "launch.h"
+#include "parallel/strategy.h"
 #include "train/scattered_dataset.h"
 
 namespace lockstep {
@@ -75,6 +76,7 @@ void apply(const RankOptions& options, RunConfig& config) {
   // Ranks that hold only their part of the samples keep it.
   if (config.parallel.strategy == "scatter-gather" || config.data.reading == "own-part")
     config.parallel.parts = "contiguous";
+  check(config);
   const int started = mpi_job_size();
   if (started == 0) return;
   if (options.ranks > 0 && options.ranks != started)
@@ -120,7 +122,10 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks) 
     mine = &parts_[ranks.rank()];
   }
   if (own_part) {
-    const OwnPart own{ranks.rank(), ranks.size(),
+    // Servers train on nothing, but read along, since all ranks do it together.
+    const int training =
+        make_strategy(config.parallel, config.optimizer)->training_ranks(ranks.size());
+    const OwnPart own{std::min(ranks.rank(), training - 1), training,
                       [&](const fs::path& path, uint64_t from, std::span<uint8_t> out) {
                         ranks.read_file(path.string(), static_cast<int64_t>(from),
                                         std::as_writable_bytes(out));

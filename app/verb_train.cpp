@@ -26,7 +26,8 @@ struct Options {
 
 // What one rank does. Rank 0 alone writes files and speaks.
 void train_rank(const RunConfig& config, const Options& options, const fs::path& path,
-                SharedData& shared, const std::atomic<bool>& stop, Communicator& ranks) {
+                double baseline_rate, SharedData& shared, const std::atomic<bool>& stop,
+                Communicator& ranks) {
   const bool first = ranks.rank() == 0;
   const WallClock clock;
   const std::string map = bind_rank(config, ranks);
@@ -46,7 +47,7 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
   std::unique_ptr<RunFolder> folder;
   Progress progress(clock, options.quiet);
   if (first) {
-    folder = std::make_unique<RunFolder>(path, config, !options.resume.empty());
+    folder = std::make_unique<RunFolder>(path, config, trainer.steps_done());
     observers.add(*folder);
     observers.add(progress);
     if (!options.quiet && !map.empty()) fmt::print(stderr, "{}", map);
@@ -61,10 +62,11 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
   } catch (const Diverged&) {
     save();
     if (first) folder->finish();
+    if (trainer.in_step()) ranks.barrier().wait();  // all are here, and wait for rank 0's files
     throw;
   }
   if (!options.baseline.empty() && summary.parallel) {
-    summary.parallel->speed_up = summary.samples_per_second / one_rank_rate(options.baseline);
+    summary.parallel->speed_up = summary.samples_per_second / baseline_rate;
     summary.parallel->efficiency =
         summary.parallel->speed_up / static_cast<double>(summary.parallel->ranks);
   }
@@ -86,7 +88,9 @@ void train(const Options& options) {
     throw UserError(
         "name what to train, or a run to go on with: lockstep train cnn-690k, or lockstep train "
         "--resume runs/cnn-690k");
-  if (!options.baseline.empty()) one_rank_rate(options.baseline);  // before anything slow
+  if (resumes && !options.out.empty())
+    throw UserError("--resume goes on in the run's own folder; leave --out out");
+  const double baseline_rate = options.baseline.empty() ? 0 : one_rank_rate(options.baseline);
   RunConfig config = find_config(resumes ? options.resume : options.config, options.changes);
   if (options.threads > 0) config.device.threads = options.threads;
   apply(options.ranks, config);
@@ -96,7 +100,7 @@ void train(const Options& options) {
   SharedData shared;
   const InterruptGuard interrupt;
   run_ranks(config, [&](Communicator& ranks) {
-    train_rank(config, options, path, shared, interrupt.flag(), ranks);
+    train_rank(config, options, path, baseline_rate, shared, interrupt.flag(), ranks);
   });
 }
 

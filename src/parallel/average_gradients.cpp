@@ -6,7 +6,9 @@ namespace {
 // Each rank adds up the gradients of one pass over its part; one step an epoch.
 class AverageGradientsPerEpoch final : public Strategy {
  public:
-  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler, int64_t) override {
+  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
+                   int64_t first) override {
+    if (first > 0) return;  // the one step was made before the run was resumed
     int64_t mine = 0, all = 0;
     for (int64_t step = 0; step < source.steps(); ++step) {
       mine += source.share(step).mine;

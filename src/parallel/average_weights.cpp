@@ -22,7 +22,7 @@ class AverageWeights final : public Strategy {
         result.times.compute = result.gradient_seconds;
         worker.update(handler, result);
         seen_ += share.mine;
-        agree_ = worker.ranks.size() == 1;
+        agree_ = worker.ranks.size() == 1 ? 1 : 0;
       }
       if (config_.average == "steps") {
         // Ranks stop together, where they meet anyway.
@@ -30,12 +30,10 @@ class AverageWeights final : public Strategy {
           stop = average(worker, handler.asked_to_stop(), result.times);
       } else {
         stop = handler.asked_to_stop();
-        if (config_.average == "epoch" && (stop || step + 1 == source.steps())) {
-          average(worker, stop, result.times);
-        }
       }
       handler.step_done(result);
     }
+    if (config_.average != "steps") stop = end_epoch(worker, stop);
     if (stop) handler.stopping();
   }
 
@@ -45,12 +43,21 @@ class AverageWeights final : public Strategy {
   }
 
   bool results_are_global() const override { return false; }
-  bool replicas_agree() const override { return agree_; }
+  bool replicas_agree() const override { return agree_ == 1; }
   std::vector<std::pair<std::string, int64_t*>> counters() override {
-    return {{"samples_since_mean", &seen_}};
+    return {{"samples_since_mean", &seen_}, {"replicas_agree", &agree_}};
   }
 
  private:
+  // Some ranks may have stopped within the epoch while others came to its end. Then nobody
+  // averages: each goes on from where it is when the run is resumed.
+  bool end_epoch(Worker& worker, bool stop) {
+    for (const int other : gather_all(worker.ranks, stop ? 1 : 0)) stop = stop || other == 1;
+    StepTimes times;
+    if (!stop && config_.average == "epoch") average(worker, false, times);
+    return stop;
+  }
+
   // Whether any rank was asked to stop.
   bool average(Worker& worker, bool stop, StepTimes& times) {
     struct Mine {
@@ -71,7 +78,7 @@ class AverageWeights final : public Strategy {
       mean(worker, worker.parameters.state(), weight);
       seen_ = 0;
     }
-    agree_ = true;
+    agree_ = 1;
     worker.note("average weights", start);
     times.waiting += met - start;
     times.exposed += worker.clock.seconds() - met;
@@ -86,7 +93,7 @@ class AverageWeights final : public Strategy {
 
   ParallelConfig config_;
   int64_t seen_ = 0;  // samples since the last mean
-  bool agree_ = true;
+  int64_t agree_ = 1;
 };
 
 }  // namespace

@@ -71,11 +71,12 @@ Checkpoint load_checkpoint(const fs::path& path) {
 }
 
 void announce_checkpoint(const fs::path& folder, const LatestCheckpoint& latest) {
-  write_file(
-      folder / "latest.json",
-      Json{{"global_step", latest.global_step}, {"ranks", latest.ranks}, {"files", latest.files}}
-              .dump(2) +
-          "\n");
+  write_file(folder / "latest.json", Json{{"global_step", latest.global_step},
+                                          {"ranks", latest.ranks},
+                                          {"files", latest.files},
+                                          {"config", latest.config}}
+                                             .dump(2) +
+                                         "\n");
   const fs::path keep = step_folder(folder, latest.global_step);
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
@@ -92,7 +93,7 @@ LatestCheckpoint latest_checkpoint(const fs::path& folder) {
   try {
     const Json json = Json::parse(read_text(path));
     return {json.at("global_step").get<int64_t>(), json.at("ranks").get<int>(),
-            json.at("files").get<int>()};
+            json.at("files").get<int>(), json.at("config").get<std::string>()};
   } catch (const Json::exception& error) {
     throw UserError("{} is damaged: {}", path.string(), error.what());
   }

@@ -35,8 +35,9 @@ Checkpoint load_checkpoint(const fs::path& path);
 
 struct LatestCheckpoint {
   int64_t global_step = 0;
-  int ranks = 1;  // of the run
-  int files = 1;  // one, or one a rank
+  int ranks = 1;       // of the run
+  int files = 1;       // one, or one a rank
+  std::string config;  // of the run, without what may change when it is resumed
 };
 // Also removes the checkpoints before it.
 void announce_checkpoint(const fs::path& folder, const LatestCheckpoint& latest);

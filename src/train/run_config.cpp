@@ -139,6 +139,13 @@ void check(const RunConfig& config) {
     throw UserError(
         "parallel.mode = \"reproducible\" needs parallel.parts = \"shuffled\": own parts differ "
         "with the number of ranks");
+  if (p.strategy == "average-weights" && (p.average == "end" || p.average == "never") &&
+      config.train.keep == "best")
+    throw UserError(
+        "train.keep = \"best\" is not possible with parallel.average = \"{}\": ranks have models "
+        "of "
+        "their own, each with another best epoch; use parallel.average = \"epoch\"",
+        p.average);
   if (p.strategy == "parameter-server" && !p.asynchronous && config.train.clip_norm > 0)
     throw UserError(
         "train.clip_norm needs the whole gradient, which no rank of a synchronous "
@@ -164,6 +171,19 @@ std::string to_toml(const RunConfig& config) {
     text += fmt::format("{} = {}\n", name, std::visit(Print{setting.key}, setting.target(copy)));
   }
   return text;
+}
+
+std::string lasting_toml(RunConfig config) {
+  const RunConfig defaults;
+  config.name = config.description = "";
+  config.train.epochs = config.train.checkpoint_every = config.train.log_every = 0;
+  config.train.early_stopping = 0;
+  config.data.workers = 0;
+  config.device.threads = 1;
+  config.parallel.backend = defaults.parallel.backend;
+  config.parallel.affinity = defaults.parallel.affinity;
+  config.parallel.timeout = defaults.parallel.timeout;
+  return to_toml(config);
 }
 
 std::string default_text(const Setting& setting) {

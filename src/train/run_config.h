@@ -69,6 +69,9 @@ RunConfig parse_config(const std::string& text, const std::string& source);
 void check(const RunConfig& config);
 
 std::string to_toml(const RunConfig& config);
+// The same without what may change when a run is resumed: its length, logging, time limits, where
+// it runs.
+std::string lasting_toml(RunConfig config);
 std::string default_text(const Setting& setting);  // as TOML
 Init init_named(const std::string& name);
 

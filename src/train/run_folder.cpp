@@ -12,12 +12,28 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Drops lines of steps after `last_step`, which will be made again, and a line that is not whole.
+void cut_metrics(const fs::path& path, int64_t last_step) {
+  const std::string text = read_text(path), key = "\"train/global_step\":";
+  std::string kept;
+  for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string line = text.substr(at, end + 1 - at);
+    const size_t number = line.find(key);
+    if (number != std::string::npos && std::atoll(line.c_str() + number + key.size()) <= last_step)
+      kept += line;
+  }
+  write_file(path, kept);
+}
+
 // What an earlier run left must not pass for this one's.
-fs::path made(const fs::path& path, bool resumes) {
+fs::path made(const fs::path& path, int64_t resumed_after) {
   make_folder(path / "model");
   std::error_code ignored;
   for (const char* old : {"summary.json", "trace.json"}) fs::remove(path / old, ignored);
-  if (!resumes) fs::remove_all(path / "checkpoints", ignored);
+  if (resumed_after == 0)
+    fs::remove_all(path / "checkpoints", ignored);
+  else if (fs::exists(path / "metrics.jsonl"))
+    cut_metrics(path / "metrics.jsonl", resumed_after);
   return path;
 }
 
@@ -105,10 +121,10 @@ Shape shape_from(const Json& json, const fs::path& path) {
 
 }  // namespace
 
-RunFolder::RunFolder(const fs::path& path, const RunConfig& config, bool resumes)
-    : path_(made(path, resumes)),
+RunFolder::RunFolder(const fs::path& path, const RunConfig& config, int64_t resumed_after)
+    : path_(made(path, resumed_after)),
       log_every_(config.train.log_every),
-      metrics_(path / "metrics.jsonl", resumes) {
+      metrics_(path / "metrics.jsonl", resumed_after > 0) {
   commits_.add({path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config)});
 }
 

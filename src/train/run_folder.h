@@ -14,8 +14,8 @@ namespace lockstep {
 class RunFolder final : public Observer {
  public:
   // Makes the folder and checks that it can be written before any training is done.
-  // Going on with a run, it adds to the metrics that are there.
-  RunFolder(const fs::path& path, const RunConfig& config, bool resumes = false);
+  // Going on with a run, it adds to the metrics of the steps that were done: `resumed_after`.
+  RunFolder(const fs::path& path, const RunConfig& config, int64_t resumed_after = 0);
 
   const fs::path& path() const { return path_; }
   void step_done(const StepReport& report) override;

@@ -25,6 +25,19 @@ void copy(std::span<const float> from, std::span<float> to) {
 
 std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
 
+// What a checkpoint was written with must still hold.
+void expect_same_run(const std::string& before, const std::string& now) {
+  std::istringstream old_lines(before), new_lines(now);
+  std::string was, is;
+  while (std::getline(old_lines, was) && std::getline(new_lines, is))
+    if (was != is)
+      throw UserError(
+          "a run cannot be resumed with another configuration: it had '{}', now '{}'; train it "
+          "anew, "
+          "or leave this as it was",
+          was, is);
+}
+
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
@@ -72,10 +85,15 @@ void Trainer::restore(const Snapshot& snapshot) {
 
 void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
   restore(last_good_);
+  // What rank 0 holds is what is saved.
+  const std::string kept =
+      ranks_.rank() == 0 || strategy_->results_are_global()
+          ? fmt::format("The weights from the end of epoch {} are kept.", last_good_.epoch)
+          : "";
   throw Diverged(
-      "training diverged at step {} (epoch {}): loss {}, gradient norm {}. The weights from the "
-      "end of epoch {} are kept. Try a smaller optimizer.lr (it was {}), or train.clip_norm=1",
-      step, epoch, loss, norm, last_good_.epoch, config_.optimizer.lr);
+      "training diverged at step {} (epoch {}): loss {}, gradient norm {}. {} Try a smaller "
+      "optimizer.lr (it was {}), or train.clip_norm=1",
+      step, epoch, loss, norm, kept, config_.optimizer.lr);
 }
 
 void Trainer::check(int64_t step, double loss, double gradient_norm) {
@@ -240,9 +258,10 @@ void Trainer::write_checkpoint() {
   }
   if (!one) ranks_.barrier().wait();
   if (ranks_.rank() == 0)
-    announce_checkpoint(
-        checkpoints_,
-        {.global_step = name, .ranks = ranks_.size(), .files = one ? 1 : ranks_.size()});
+    announce_checkpoint(checkpoints_, {.global_step = name,
+                                       .ranks = ranks_.size(),
+                                       .files = one ? 1 : ranks_.size(),
+                                       .config = lasting_toml(config_)});
   worker_.note("checkpoint", start);
 }
 
@@ -251,6 +270,7 @@ void Trainer::resume(const fs::path& folder) {
   if (latest.ranks != ranks_.size())
     throw UserError("the checkpoint in {} is of {} ranks, this run has {}; use --ranks {}",
                     folder.string(), latest.ranks, ranks_.size(), latest.ranks);
+  expect_same_run(latest.config, lasting_toml(config_));
   const fs::path path =
       checkpoint_file(folder, latest.global_step, latest.files == 1 ? 0 : ranks_.rank());
   const Checkpoint c = load_checkpoint(path);
@@ -267,6 +287,10 @@ void Trainer::resume(const fs::path& folder) {
       throw UserError("{} does not fit this run: '{}' is missing", path.string(), name);
     return found->second;
   };
+  if (c.at.epoch > config_.train.epochs)
+    throw UserError(
+        "this run is finished: {} of {} epochs are done; set train.epochs higher to go on",
+        c.at.epoch - 1, config_.train.epochs);
   at_ = c.at;
   fill("weights", parameters_.weights());
   fill("state", parameters_.state());

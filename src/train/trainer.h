@@ -43,6 +43,9 @@ class Trainer final : private StepHandler {
   // Runs to the end, or to the end of the step during which `stop` becomes true on some rank.
   Summary run(const std::atomic<bool>& stop);
 
+  int64_t steps_done() const { return at_.global_step; }
+  // Whether all ranks make every step together, and so diverge together.
+  bool in_step() const { return strategy_->results_are_global(); }
   const Network& network() const { return network_; }
   const Parameters& parameters() const { return parameters_; }
 

@@ -90,8 +90,10 @@ class RanksOfAProgram : public CommandLine {
   }
   // The newest checkpoint is whole: training goes on from it.
   void expect_resumable(const std::string& ranks) {
-    const Ended ended = lockstep(
-        {"train", "--resume", "run", "--quiet", "--ranks", ranks, "--set", "train.epochs=1"});
+    const Json latest = Json::parse(read_text(folder() / "run/checkpoints/latest.json"));
+    const int64_t epochs = latest["global_step"].get<int64_t>() / 10 + 2;
+    const Ended ended = lockstep({"train", "--resume", "run", "--quiet", "--ranks", ranks, "--set",
+                                  "train.epochs=" + std::to_string(epochs)});
     EXPECT_EQ(ended.code, 0) << ended.err;
   }
 };
@@ -266,6 +268,48 @@ TEST_F(RanksOfAProgram, AnEarlierRunsCheckpointIsNotResumed) {
   expect_says(ended.err, {"no checkpoint"});
 }
 
+TEST_F(RanksOfAProgram, MetricsOfAResumedRunHaveEveryStepOnce) {
+  const auto process = running({"--ranks", "2"});
+  ::kill(rank_processes()[1], SIGKILL);
+  process->wait(std::chrono::seconds(25));
+  std::ofstream(folder() / "run/metrics.jsonl", std::ios::app) << "{\"train/global_step\": 1, \"cu";
+  const Json latest = Json::parse(read_text(folder() / "run/checkpoints/latest.json"));
+  const int64_t epochs = latest["global_step"].get<int64_t>() / 10 + 2;
+  const Ended ended = lockstep(
+      {"train", "--resume", "run", "--quiet", "--set", "train.epochs=" + std::to_string(epochs)});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  std::map<int64_t, int> steps;
+  std::ifstream lines(folder() / "run/metrics.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, false);
+    ASSERT_FALSE(json.is_discarded()) << line;
+    if (json.contains("train/loss")) ++steps[json["train/global_step"].get<int64_t>()];
+  }
+  EXPECT_EQ(steps.rbegin()->first, epochs * 10);
+  for (const auto& [step, times] : steps) EXPECT_EQ(times, 1) << step;
+}
+
+TEST_F(RanksOfAProgram, ThatDivergeTogetherKeepAModel) {
+  for (const char* backend : {"threads", "mpi"}) {
+    const Ended ended =
+        lockstep(train({"--out", backend, "--ranks", "2", "--backend", backend, "--set",
+                        "optimizer.name=sgd", "--set", "optimizer.lr=1e30"}));
+    EXPECT_EQ(ended.code, 1);
+    expect_says(ended.err, {"diverged", "are kept"});
+    EXPECT_TRUE(fs::exists(folder() / backend / "model/model.safetensors")) << backend;
+  }
+}
+
+TEST_F(RanksOfAProgram, AnEarlySignalIsNotLost) {
+  Process process(program(train({"--out", "run", "--ranks", "2", "--set", "train.epochs=1000000"})),
+                  folder());
+  process.signal(SIGCONT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  process.signal(SIGTERM);
+  const Ended ended = process.wait(std::chrono::seconds(20));
+  EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
 TEST_F(RanksOfAProgram, LeaveATraceWithALaneEach) {
   trained({"--out", "run", "--ranks", "2", "--trace"});
   const Json trace = Json::parse(read_text(folder() / "run/trace.json"));
@@ -309,6 +353,9 @@ TEST_F(RanksOfAProgram, MistakesAreExplained) {
   refused({"--ranks", "2", "--set", "parallel.strategy=allreduce"}, {"all-reduce"});
   refused({"--ranks", "0"}, {"--ranks"});
   refused({"--resume", "run"}, {"name what to train"});
+  refused({"--ranks", "2", "--set", "data.reading=own-part", "--set", "data.limit=0", "--set",
+           "parallel.mode=reproducible"},
+          {"shuffled"});
   const Ended ended =
       shell("PATH=/nowhere " LOCKSTEP_PROGRAM " train digits.toml --ranks 2 --out run");
   EXPECT_EQ(ended.code, 2);

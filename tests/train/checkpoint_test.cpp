@@ -49,6 +49,17 @@ TEST_F(Checkpoints, StrategiesWhoseRanksDifferGoOnToo) {
   config.parallel.average_steps = 2;
   expect_same_end(config, folder() / "a", 4);
   fs::remove_all(folder() / "a");
+  for (const char* when : {"epoch", "end", "never"})
+    for (const int64_t stop_at : {3, 8, 9}) {
+      config.parallel.average = when;
+      config.train.keep = std::string(when) == "epoch" ? "best" : "last";
+      expect_same_end(config, folder() / "a", stop_at);
+      fs::remove_all(folder() / "a");
+    }
+  config.train.keep = "best";
+  config.parallel.strategy = "average-gradients-per-epoch";
+  expect_same_end(config, folder() / "a", 2);
+  fs::remove_all(folder() / "a");
   config.parallel.strategy = "parameter-server";
   expect_same_end(config, folder() / "a", 9);
 }
@@ -73,9 +84,13 @@ TEST_F(Checkpoints, MistakesAreExplained) {
   expect_says(error_of<UserError>([&] { ParallelTraining(other, folder(), true); }),
               {"of 2 ranks", "--ranks 2"});
   other = config;
+  other.train.batch = 20;
+  expect_says(error_of<UserError>([&] { ParallelTraining(other, folder(), true); }),
+              {"another configuration", "batch = 40", "batch = 20"});
+  other = config;
   other.model.layers = {"dense 10"};
   expect_says(error_of<UserError>([&] { ParallelTraining(other, folder(), true); }),
-              {"does not fit", "'weights'"});
+              {"another configuration"});
   write_file(checkpoint_file(folder(), latest_checkpoint(folder()).global_step, 0), "garbage");
   EXPECT_THROW(ParallelTraining(config, folder(), true), UserError);
 }

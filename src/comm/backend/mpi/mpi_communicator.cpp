@@ -4,6 +4,7 @@
 #include <chrono>
 #include <climits>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <list>
 #include <mutex>
@@ -330,7 +331,8 @@ class MpiCommunicator final : public Communicator {
 
   void abort(const std::string& reason, int exit_code) override {
     // What every rank meets is said once: the others give rank 0 a moment.
-    if (rank() > 0 && exit_code == 2) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::signal(SIGTERM, SIG_DFL);  // by which mpiexec ends it then
+    if (rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     fmt::print(stderr, "lockstep: rank {} on host {}: {}\n", rank(), host(), reason);
     std::fflush(stderr);
     const Deadline deadline(5, "ending the job");
