@@ -114,9 +114,9 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
     all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
   if (ranks.rank() != 0) return;
 
-  const ParallelFigures f =
-      summarise(all, training, source.steps(),
-                static_cast<int64_t>(parameters.gradients().size_bytes()), source.share(0).all);
+  const ParallelFigures f = summarise(all, training, source.steps(),
+                                      static_cast<int64_t>(parameters.gradients().size_bytes()),
+                                      source.share(0).all, config.parallel.strategy);
   std::sort(timer.steps.begin(), timer.steps.end());
   const double median = timer.steps[timer.steps.size() / 2], best = timer.steps.front();
   const int64_t batches_a_step = strategy->one_step_an_epoch() ? source.steps() : 1;

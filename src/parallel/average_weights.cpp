@@ -13,7 +13,7 @@ class AverageWeights final : public Strategy {
 
   void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
                    int64_t first) override {
-    bool stop = false;
+    bool stop = false, ended = false;
     for (int64_t step = first; step < source.steps() && !stop; ++step) {
       StepResult result{.step = step + 1};
       const StepShare& share = source.share(step);
@@ -30,10 +30,13 @@ class AverageWeights final : public Strategy {
           stop = average(worker, handler.asked_to_stop(), result.times);
       } else {
         stop = handler.asked_to_stop();
+        ended = stop || step + 1 == source.steps();
+        if (ended) stop = end_epoch(worker, stop, result.times);
       }
       handler.step_done(result);
     }
-    if (config_.average != "steps") stop = end_epoch(worker, stop);
+    StepTimes unseen;  // resumed where all steps are done: only the end is left
+    if (config_.average != "steps" && !ended) stop = end_epoch(worker, stop, unseen);
     if (stop) handler.stopping();
   }
 
@@ -51,9 +54,8 @@ class AverageWeights final : public Strategy {
  private:
   // Some ranks may have stopped within the epoch while others came to its end. Then nobody
   // averages: each goes on from where it is when the run is resumed.
-  bool end_epoch(Worker& worker, bool stop) {
+  bool end_epoch(Worker& worker, bool stop, StepTimes& times) {
     for (const int other : gather_all(worker.ranks, stop ? 1 : 0)) stop = stop || other == 1;
-    StepTimes times;
     if (!stop && config_.average == "epoch") average(worker, false, times);
     return stop;
   }

@@ -19,18 +19,22 @@ std::string communication_bound(const ParallelFigures& f, double compute, double
   const double factor = exposed / std::max(compute, 1e-9) / worth_a_word;
   const auto batch = std::bit_ceil(static_cast<uint64_t>(
       std::ceil(static_cast<double>(f.global_batch) * std::max(2.0, factor))));
-  return fmt::format(
-      "each step sends {:.2g} MB and computes {:.2g} ms: communication-bound; try a global batch "
-      ">= "
-      "{}, or strategy average-weights every 8 steps",
-      static_cast<double>(f.bytes_per_step) / 1e6, compute * 1e3, batch);
+  const std::string advice =
+      f.strategy == "average-weights"
+          ? "average less often (parallel.average, parallel.average_steps)"
+          : fmt::format("try a global batch >= {}, or strategy average-weights every 8 steps",
+                        batch);
+  return fmt::format("each step sends {:.2g} MB and computes {:.2g} ms: communication-bound; {}",
+                     static_cast<double>(f.bytes_per_step) / 1e6, compute * 1e3, advice);
 }
 
 }  // namespace
 
 ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int64_t steps,
-                          int64_t bytes_per_step, int64_t global_batch) {
+                          int64_t bytes_per_step, int64_t global_batch,
+                          const std::string& strategy) {
   ParallelFigures f{.ranks = static_cast<int64_t>(ranks.size()),
+                    .strategy = strategy,
                     .bytes_per_step = bytes_per_step,
                     .global_batch = global_batch};
   f.by_rank = ranks;

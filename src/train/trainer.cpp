@@ -318,11 +318,10 @@ ParallelFigures Trainer::parallel_figures() {
   const std::vector<std::string> hosts = gather_texts(ranks_, ranks_.host());
   for (const Mine& m : gather_all(ranks_, Mine{times_, core_mask(), config_.device.threads}))
     all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
-  ParallelFigures figures =
-      summarise(all, training_ranks_, at_.global_step,
-                static_cast<int64_t>(parameters_.gradients().size_bytes()), feed_.share(0).all);
+  ParallelFigures figures = summarise(all, training_ranks_, at_.global_step,
+                                      static_cast<int64_t>(parameters_.gradients().size_bytes()),
+                                      feed_.share(0).all, config_.parallel.strategy);
   figures.backend = ranks_.backend();
-  figures.strategy = config_.parallel.strategy;
   // The figures of the first rank that has any.
   std::string own;
   for (const NamedFigure& f : strategy_->figures()) own += fmt::format("{} {}\n", f.name, f.value);
