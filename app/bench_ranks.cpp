@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/affinity.h"
 #include "parallel/strategy.h"
 #include "ranks.h"
 #include "text.h"
@@ -48,11 +47,7 @@ class Timer final : public StepHandler {
     const double now = clock_.seconds();
     steps.push_back(now - last_);
     last_ = now;
-    times.load += result.times.load;
-    times.compute += result.times.compute;
-    times.hidden += result.times.hidden;
-    times.exposed += result.times.exposed;
-    times.waiting += result.times.waiting;
+    times += result.times;
   }
   bool asked_to_stop() const override { return false; }
   void stopping() override {}
@@ -103,15 +98,7 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   timer.restart();
   strategy->train_epoch(worker, source, timer, 0);
 
-  struct Mine {
-    StepTimes times;
-    CoreMask cores;
-    int threads;
-  };
-  std::vector<RankTimes> all;
-  const std::vector<std::string> hosts = gather_texts(ranks, ranks.host());
-  for (const Mine& m : gather_all(ranks, Mine{timer.times, core_mask(), config.device.threads}))
-    all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
+  const std::vector<RankTimes> all = gather_times(ranks, timer.times, config.device.threads);
   if (ranks.rank() != 0) return;
 
   const ParallelFigures f = summarise(all, training, source.steps(),

@@ -2,13 +2,10 @@
 
 #include <xxhash.h>
 
-#include <mutex>
-
 #include "base/affinity.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/backend/mpi.h"
-#include "comm/backend/self.h"
 #include "comm/backend/threads.h"
 #include "launch.h"
 #include "parallel/strategy.h"

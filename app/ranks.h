@@ -21,8 +21,7 @@ void apply(const RankOptions& options, RunConfig& config);
 
 // Runs `rank_main` on every rank that the configuration asks for, or that mpiexec or srun has
 // started: as threads of this process, as this process's rank, or by starting this program again
-// under mpiexec. False: the ranks were processes of their own and have ended; nothing is left to
-// do.
+// under mpiexec, in which case this process ends with their exit code.
 void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank_main);
 
 // Binds the calling rank as the configuration says. The map, for rank 0 to show; empty: unbound.

@@ -2,7 +2,6 @@
 
 #include <cctype>
 
-#include "base/error.h"
 #include "presets.h"
 #include "verbs.h"
 

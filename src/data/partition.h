@@ -20,7 +20,6 @@ class Partition {
   // `batch`: samples of a global batch; as many as there are samples or more means all at once.
   Partition(const std::string& parts, int64_t samples, int64_t batch, int64_t ranks, uint64_t seed);
 
-  int64_t batch() const { return batch_; }
   int64_t steps() const { return steps_; }  // of an epoch, on every rank
   int64_t rows_of(int64_t step, int64_t rank) const;
   int64_t rows_of(int64_t step) const;  // of all ranks

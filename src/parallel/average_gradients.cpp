@@ -25,13 +25,7 @@ class AverageGradientsPerEpoch final : public Strategy {
     result.times.compute = result.gradient_seconds - times.held_up;
     result.times.exposed = times.exposed;
     result.times.waiting = times.waiting;
-    if (worker.ranks.size() > 1) {
-      const StepTail sums = buckets.tail();
-      result.loss = sums.sums.loss;
-      result.correct = sums.sums.correct;
-      result.rows = sums.rows;
-      result.stop = sums.stop;
-    }
+    if (worker.ranks.size() > 1) buckets.tail().put_into(result);
     worker.update(handler, result);
     handler.step_done(result);
     if (result.stop) handler.stopping();

@@ -1,5 +1,3 @@
-#include <numeric>
-
 #include "parallel/strategies.h"
 
 namespace lockstep {

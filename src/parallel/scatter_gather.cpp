@@ -23,7 +23,7 @@ class ScatterGather final : public Strategy {
       exchange(worker, result, [&] { return ranks.broadcast(bytes_of(worker.weights()), 0); });
       worker.gradients(source, share.mine, share.all, false, result);
       result.times.compute = result.gradient_seconds;
-      StepTail{{result.loss, result.correct}, result.rows, result.stop}.write(tail);
+      StepTail::of(result).write(tail);
       exchange(worker, result, [&] {
         return ranks.gather(std::as_bytes(mine), bytes_of(std::span(all_)), counts, 0);
       });
@@ -34,10 +34,8 @@ class ScatterGather final : public Strategy {
         result.times.compute += worker.clock.seconds() - start;
       }
       exchange(worker, result, [&] { return ranks.broadcast(bytes_of(tail), 0); });
-      const StepTail sums = StepTail::read(tail);
-      if (size > 1)
-        result.loss = sums.sums.loss, result.correct = sums.sums.correct, result.rows = sums.rows;
-      result.stop = stop = sums.stop;
+      if (size > 1) StepTail::read(tail).put_into(result);
+      stop = result.stop;
       if (root) worker.update(handler, result);
       handler.step_done(result);
     }

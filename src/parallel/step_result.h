@@ -12,6 +12,15 @@ struct StepTimes {
   double hidden = 0;   // communication while the backward pass went on
   double exposed = 0;  // communication that nothing hid
   double waiting = 0;  // for ranks that had not come yet
+
+  StepTimes& operator+=(const StepTimes& other) {
+    load += other.load;
+    compute += other.compute;
+    hidden += other.hidden;
+    exposed += other.exposed;
+    waiting += other.waiting;
+    return *this;
+  }
 };
 
 // Something that a strategy measures beside the usual.

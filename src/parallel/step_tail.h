@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "parallel/step_result.h"
 #include "tensor/kernel.h"
 
 namespace lockstep {
@@ -13,6 +14,16 @@ struct StepTail {
   LossSums sums;
   int64_t rows = 0;
   bool stop = false;
+
+  static StepTail of(const StepResult& result) {
+    return {{result.loss, result.correct}, result.rows, result.stop};
+  }
+  void put_into(StepResult& result) const {
+    result.loss = sums.loss;
+    result.correct = sums.correct;
+    result.rows = rows;
+    result.stop = stop;
+  }
 
   void write(std::span<float> tail) const {
     tail[0] = static_cast<float>(sums.loss);

@@ -1,8 +1,5 @@
 #include "parallel/strategies.h"
 
-#include <bit>
-#include <cmath>
-
 #include "base/buffer.h"
 #include "base/error.h"
 
@@ -59,15 +56,14 @@ class Synchronous final : public Strategy {
     const std::span<float> all = worker.parameters.gradients_and_tail();
     const std::span<float> tail = all.last(Parameters::tail_floats);
     if (exchange_ == Exchange::all_reduce) {
-      if (config_.mode == "reproducible")
-        buckets.arm({{result.loss, result.correct}, result.rows, result.stop});
+      if (config_.mode == "reproducible") buckets.arm(StepTail::of(result));
       const GradientBuckets::Times times = buckets.finish();
       result.times.compute -= times.held_up;
       result.times.hidden = times.hidden;
       result.times.exposed = times.exposed;
       result.times.waiting = times.waiting;
     } else {
-      StepTail{{result.loss, result.correct}, result.rows, result.stop}.write(tail);
+      StepTail::of(result).write(tail);
       const double start = worker.clock.seconds();
       const double waiting = worker.ranks.reduce(all, all, 0).wait().waiting;
       worker.ranks.broadcast(bytes_of(all), 0).wait();
@@ -76,11 +72,7 @@ class Synchronous final : public Strategy {
     }
     worker.note("communication", before);
     if (worker.ranks.size() == 1) return;  // doubles need not become floats
-    const StepTail sums = StepTail::read(tail);
-    result.loss = sums.sums.loss;
-    result.correct = sums.sums.correct;
-    result.rows = sums.rows;
-    result.stop = sums.stop;
+    StepTail::read(tail).put_into(result);
   }
 
   // The gradients of each shard apart, then summed neighbours first: the same additions in the

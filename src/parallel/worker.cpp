@@ -12,14 +12,13 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
     std::fill(all.begin(), all.end(), 0.0f);
   }
   result.rows += rows;
-  if (rows == 0 && buckets) buckets->arm({{result.loss, result.correct}, result.rows, result.stop});
+  if (rows == 0 && buckets) buckets->arm(StepTail::of(result));
   program.listen(buckets);
   for (int64_t done = 0; done < rows;) {
     const double start = clock.seconds();
     const Piece piece = source.next();
     const double loaded = clock.seconds();
-    if (buckets && done + piece.rows == rows)
-      buckets->arm({{result.loss, result.correct}, result.rows, result.stop});
+    if (buckets && done + piece.rows == rows) buckets->arm(StepTail::of(result));
     const LossSums part = program.gradients(parameters, piece.x, piece.rows, piece.targets,
                                             piece.keys, divisor, accumulate || done > 0);
     if (trace) trace->add("load", start, loaded);

@@ -30,6 +30,19 @@ std::string communication_bound(const ParallelFigures& f, double compute, double
 
 }  // namespace
 
+std::vector<RankTimes> gather_times(Communicator& ranks, const StepTimes& mine, int threads) {
+  struct Mine {
+    StepTimes times;
+    CoreMask cores;
+    int threads;
+  };
+  std::vector<RankTimes> all;
+  const std::vector<std::string> hosts = gather_texts(ranks, ranks.host());
+  for (const Mine& m : gather_all(ranks, Mine{mine, core_mask(), threads}))
+    all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
+  return all;
+}
+
 ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int64_t steps,
                           int64_t bytes_per_step, int64_t global_batch,
                           const std::string& strategy) {
@@ -61,11 +74,7 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
   size_t slowest = 0;
   for (size_t r = 0; r < static_cast<size_t>(training); ++r) {
     const StepTimes& t = ranks[r].times;
-    sum.load += t.load;
-    sum.compute += t.compute;
-    sum.hidden += t.hidden;
-    sum.exposed += t.exposed;
-    sum.waiting += t.waiting;
+    sum += t;
     if (t.compute > ranks[slowest].times.compute) slowest = r;
   }
   const double all = std::max(total(sum), 1e-9), count = static_cast<double>(training);

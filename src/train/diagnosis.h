@@ -2,9 +2,13 @@
 
 #include <vector>
 
+#include "comm/communicator.h"
 #include "train/observer.h"
 
 namespace lockstep {
+
+// Where each rank ran and where its time went, on every rank; all call it.
+std::vector<RankTimes> gather_times(Communicator& ranks, const StepTimes& mine, int threads);
 
 // The figures of all ranks as shares of the training time, with one sentence on what to do where
 // parallel is slower than it should be. The first `training` ranks have samples.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/affinity.h"
 #include "base/memory.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
@@ -109,11 +108,7 @@ void Trainer::step_done(const StepResult& r) {
   at_.epoch_correct += r.correct;
   at_.epoch_samples += r.rows;
   gradient_seconds_.push_back(r.gradient_seconds);
-  times_.load += r.times.load;
-  times_.compute += r.times.compute;
-  times_.hidden += r.times.hidden;
-  times_.exposed += r.times.exposed;
-  times_.waiting += r.times.waiting;
+  times_ += r.times;
   last_ = r;
   const double rows = static_cast<double>(std::max<int64_t>(1, r.rows));
   const double samples = static_cast<double>(std::max<int64_t>(1, at_.epoch_samples));
@@ -232,6 +227,12 @@ void Trainer::keep_if_best(const EpochReport& report) {
   if (config_.train.keep == "best") best_ = snapshot(report.epoch);
 }
 
+std::vector<Optimizer*> Trainer::all_optimizers() {
+  std::vector<Optimizer*> all = strategy_->optimizers();
+  all.insert(all.begin(), &optimizer_);
+  return all;
+}
+
 void Trainer::write_checkpoint() {
   if (checkpoints_.empty()) return;
   const double start = clock_.seconds();
@@ -246,8 +247,7 @@ void Trainer::write_checkpoint() {
                 {"best/weights", best_.weights},
                 {"best/state", best_.state}};
     c.counters["best_epoch"] = best_.epoch;
-    std::vector<Optimizer*> optimizers = strategy_->optimizers();
-    optimizers.insert(optimizers.begin(), &optimizer_);
+    const std::vector<Optimizer*> optimizers = all_optimizers();
     for (size_t i = 0; i < optimizers.size(); ++i) {
       c.counters[fmt::format("optimizer{}/steps", i)] = optimizers[i]->steps();
       for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
@@ -298,8 +298,7 @@ void Trainer::resume(const fs::path& folder) {
       found != c.arrays.end() && !found->second.empty())
     best_ = {counter("best_epoch"), found->second, c.arrays.at("best/state")};
   strategy_->prepare(worker_);
-  std::vector<Optimizer*> optimizers = strategy_->optimizers();
-  optimizers.insert(optimizers.begin(), &optimizer_);
+  const std::vector<Optimizer*> optimizers = all_optimizers();
   for (size_t i = 0; i < optimizers.size(); ++i) {
     optimizers[i]->set_steps(counter(fmt::format("optimizer{}/steps", i)));
     for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
@@ -309,15 +308,7 @@ void Trainer::resume(const fs::path& folder) {
 }
 
 ParallelFigures Trainer::parallel_figures() {
-  struct Mine {
-    StepTimes times;
-    CoreMask cores;
-    int threads;
-  };
-  std::vector<RankTimes> all;
-  const std::vector<std::string> hosts = gather_texts(ranks_, ranks_.host());
-  for (const Mine& m : gather_all(ranks_, Mine{times_, core_mask(), config_.device.threads}))
-    all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
+  const std::vector<RankTimes> all = gather_times(ranks_, times_, config_.device.threads);
   ParallelFigures figures = summarise(all, training_ranks_, at_.global_step,
                                       static_cast<int64_t>(parameters_.gradients().size_bytes()),
                                       feed_.share(0).all, config_.parallel.strategy);

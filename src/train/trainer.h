@@ -68,6 +68,7 @@ class Trainer final : private StepHandler {
   void merge_replicas();
   std::optional<Evaluation> evaluate_together(const Dataset* data);
   void keep_if_best(const EpochReport& report);
+  std::vector<Optimizer*> all_optimizers();
   void write_checkpoint();
   ParallelFigures parallel_figures();
   [[noreturn]] void diverged(int64_t epoch, int64_t step, double loss, double norm);

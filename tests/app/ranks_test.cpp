@@ -303,7 +303,6 @@ TEST_F(RanksOfAProgram, ThatDivergeTogetherKeepAModel) {
 TEST_F(RanksOfAProgram, AnEarlySignalIsNotLost) {
   Process process(program(train({"--out", "run", "--ranks", "2", "--set", "train.epochs=1000000"})),
                   folder());
-  process.signal(SIGCONT);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   process.signal(SIGTERM);
   const Ended ended = process.wait(std::chrono::seconds(20));
