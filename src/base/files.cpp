@@ -157,16 +157,55 @@ void write_file(const fs::path& path, std::string_view content) {
   write_file(path, as_bytes(content));
 }
 
+// Until none is pending; what others took may still be under way.
+void BackgroundCommits::commit_pending(std::unique_lock<std::mutex>& lock) {
+  while (!pending_.empty()) {
+    StagedFile file = std::move(pending_.front());
+    pending_.pop_front();
+    ++busy_;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      file.commit();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (!error_) error_ = error;
+    --busy_;
+    changed_.notify_all();
+  }
+}
+
 void BackgroundCommits::add(StagedFile file) {
-  pending_.push_back(
-      std::async(std::launch::async, [staged = std::move(file)]() mutable { staged.commit(); }));
+  std::unique_lock lock(mutex_);
+  pending_.push_back(std::move(file));
+  changed_.notify_all();
+  if (helper_.joinable()) return;
+  helper_ = std::thread([this] {
+    std::unique_lock own(mutex_);
+    while (!ended_) {
+      commit_pending(own);
+      changed_.wait(own, [this] { return ended_ || !pending_.empty(); });
+    }
+  });
 }
 
 void BackgroundCommits::finish() {
-  std::vector<std::future<void>> all = std::move(pending_);
-  pending_.clear();
-  for (std::future<void>& one : all) one.wait();
-  for (std::future<void>& one : all) one.get();
+  std::unique_lock lock(mutex_);
+  commit_pending(lock);
+  changed_.wait(lock, [this] { return busy_ == 0 && pending_.empty(); });
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+BackgroundCommits::~BackgroundCommits() {
+  {
+    std::unique_lock lock(mutex_);
+    commit_pending(lock);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  if (helper_.joinable()) helper_.join();
 }
 
 void make_folder(const fs::path& path) {

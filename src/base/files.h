@@ -1,14 +1,18 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
+#include <exception>
 #include <filesystem>
-#include <future>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace lockstep {
@@ -41,15 +45,24 @@ class StagedFile {
 void write_file(const fs::path& path, std::span<const uint8_t> content);
 void write_file(const fs::path& path, std::string_view content);
 
-// Commits files in the background and at once, so that their syncs share the disk's time. finish()
-// waits for all and throws what went wrong first.
+// Commits files in the background. finish() helps, so that syncs share the disk's time, waits for
+// all, and throws what went wrong first.
 class BackgroundCommits {
  public:
+  ~BackgroundCommits();
   void add(StagedFile file);
   void finish();
 
  private:
-  std::vector<std::future<void>> pending_;
+  void commit_pending(std::unique_lock<std::mutex>& lock);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<StagedFile> pending_;
+  int busy_ = 0;
+  bool ended_ = false;
+  std::exception_ptr error_;
+  std::thread helper_;  // from the first file on
 };
 
 void make_folder(const fs::path& path);

@@ -54,13 +54,12 @@ double Rng::uniform() {
 }
 
 uint64_t Rng::below(uint64_t end) {
-  const uint64_t limit = UINT64_MAX - UINT64_MAX % end;
-  uint64_t value;
-  do {
-    const uint64_t high = next();
-    value = (high << 32) | next();
-  } while (value >= limit);
-  return value % end;
+  for (;;) {
+    const uint64_t high = next(), value = (high << 32) | next();
+    // Nearly every value is below the last whole multiple of end; a division finds out for the
+    // rest.
+    if (value < UINT64_MAX - end || value < UINT64_MAX - UINT64_MAX % end) return value % end;
+  }
 }
 
 double Rng::normal() {  // Box and Muller

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "nn/safetensors.h"
 
 namespace lockstep {
 namespace {
@@ -35,7 +34,7 @@ std::map<std::string, Slot> slots(const Parameters& parameters) {
 
 }  // namespace
 
-std::vector<uint8_t> model_bytes(const Parameters& parameters) {
+std::vector<uint8_t> model_bytes(const Parameters& parameters, const std::string& network) {
   std::vector<NamedTensor> tensors;
   const auto add = [&](const std::vector<Parameters::Entry>& entries,
                        std::span<const float> arena) {
@@ -45,11 +44,17 @@ std::vector<uint8_t> model_bytes(const Parameters& parameters) {
   };
   add(parameters.entries(), parameters.weights());
   add(parameters.state_entries(), parameters.state());
-  return safetensors_bytes(tensors, {{"format", "pt"}});
+  return safetensors_bytes(tensors, {{"format", "pt"}, {"network", network}});
 }
 
-void load_model(const fs::path& path, Parameters& parameters) {
-  const TensorFile file = read_safetensors(path);
+std::string network_of(const TensorFile& file, const fs::path& path) {
+  const auto found = file.metadata.find("network");
+  if (found == file.metadata.end())
+    throw UserError("{} was not saved by lockstep: its metadata lacks 'network'", path.string());
+  return found->second;
+}
+
+void take_tensors(const TensorFile& file, const fs::path& path, Parameters& parameters) {
   std::map<std::string, Slot> missing = slots(parameters);
   for (const NamedTensor& tensor : file.tensors) {
     const auto found = missing.find(tensor.name);

@@ -1,5 +1,7 @@
 #include "train/run_folder.h"
 
+#include <fmt/compile.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -49,9 +51,9 @@ class MetricsLine {
   MetricsLine& add(std::string_view name, double value) {
     text_ += text_.empty() ? '{' : ',';
     if (std::isfinite(value))
-      fmt::format_to(std::back_inserter(text_), "\"{}\":{}", name, value);
+      fmt::format_to(std::back_inserter(text_), FMT_COMPILE("\"{}\":{}"), name, value);
     else
-      fmt::format_to(std::back_inserter(text_), "\"{}\":null", name);
+      fmt::format_to(std::back_inserter(text_), FMT_COMPILE("\"{}\":null"), name);
     return *this;
   }
   MetricsLine& add(std::string_view name, int64_t value) {
@@ -117,6 +119,13 @@ Shape shape_from(const Json& json, const fs::path& path) {
   if (e.size() == 3) return {e[0], e[1], e[2]};
   throw UserError("{}: the input shape {} is neither features nor an image", path.string(),
                   json.dump());
+}
+
+void expect_same(const Network& network, const std::vector<std::string>& layers,
+                 const fs::path& model, const fs::path& config) {
+  if (network.lines() == layers) return;
+  throw UserError("{} is the model of another network ({}) than {} describes ({})", model.string(),
+                  fmt::join(network.lines(), "; "), config.string(), fmt::join(layers, "; "));
 }
 
 }  // namespace
@@ -194,14 +203,13 @@ void RunFolder::run_ended(const Summary& summary) {
 
 void RunFolder::save(const Parameters& parameters, const Network& network,
                      const std::vector<std::string>& classes, const Normalizer& normalizer) {
-  commits_.add({path_ / "model" / "model.safetensors", model_bytes(parameters)});
   const Json json{
       {"input", extents(network.input())},
       {"layers", network.lines()},
       {"classes", classes},
       {"normalizer",
        {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
-  commits_.add({path_ / "model" / "network.json", text_of(json) + "\n"});
+  commits_.add({path_ / "model" / "model.safetensors", model_bytes(parameters, text_of(json))});
 }
 
 double one_rank_rate(const fs::path& run) {
@@ -221,22 +229,25 @@ SavedRun load_run(const fs::path& path) {
         "wrote",
         path.string());
   SavedRun run;
-  const fs::path config = path / "config.toml", network = path / "model" / "network.json";
+  const fs::path config = path / "config.toml", model = path / "model" / "model.safetensors";
   run.config = parse_config(read_text(config), config.string());
-  const Json json = Json::parse(read_text(network), nullptr, false);
+  const TensorFile file = read_safetensors(model);
+  const Json json = Json::parse(network_of(file, model), nullptr, false);
   try {
     run.network = std::make_unique<Network>(json.at("layers").get<std::vector<std::string>>(),
-                                            shape_from(json.at("input"), network));
+                                            shape_from(json.at("input"), model));
+    expect_same(*run.network, run.config.model.layers, model, config);
     run.classes = json.at("classes").get<std::vector<std::string>>();
     const Json& n = json.at("normalizer");
     run.normalizer = {n.at("type").get<std::string>(), n.at("shift").get<std::vector<float>>(),
                       n.at("scale").get<std::vector<float>>()};
     check_fits(run.normalizer, run.network->input());
   } catch (const Json::exception& error) {
-    throw UserError("{} is damaged: {}", network.string(), error.what());
+    throw UserError("{}: its description of the network is damaged: {}", model.string(),
+                    error.what());
   }
   run.parameters = std::make_unique<Parameters>(*run.network);
-  load_model(path / "model" / "model.safetensors", *run.parameters);
+  take_tensors(file, model, *run.parameters);
   return run;
 }
 

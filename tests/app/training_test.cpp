@@ -54,7 +54,7 @@ TEST_F(TrainingDigits, LeavesARunBehind) {
   EXPECT_EQ(Json::parse(read_text(folder() / "run/summary.json")), summary);
   EXPECT_GT(summary["read_seconds"], 0);
   for (const char* file :
-       {"config.toml", "metrics.jsonl", "model/model.safetensors", "model/network.json"})
+       {"config.toml", "metrics.jsonl", "model/model.safetensors"})
     EXPECT_TRUE(fs::exists(folder() / "run" / file)) << file;
 }
 

@@ -18,12 +18,12 @@ class ModelFile : public InFolder {
   Parameters saved(const std::vector<std::string>& lines, const Shape& in) {
     Parameters parameters{Network(lines, in)};
     parameters.initialise(Init::pytorch, 5);
-    write_file(path(), model_bytes(parameters));
+    write_file(path(), model_bytes(parameters, "{}"));
     return parameters;
   }
   std::string error_into(const std::vector<std::string>& lines, const Shape& in) {
     Parameters parameters{Network(lines, in)};
-    return error_of<UserError>([&] { load_model(path(), parameters); });
+    return error_of<UserError>([&] { take_tensors(read_safetensors(path()), path(), parameters); });
   }
 };
 
@@ -32,7 +32,7 @@ TEST_F(ModelFile, WeightsAndStatisticsComeBack) {
                                           "dense 4"};
   const Parameters before = saved(lines, {5, 6, 2});
   Parameters after{Network(lines, {5, 6, 2})};
-  load_model(path(), after);
+  take_tensors(read_safetensors(path()), path(), after);
   EXPECT_TRUE(
       std::equal(before.weights().begin(), before.weights().end(), after.weights().begin()));
   EXPECT_TRUE(std::equal(before.state().begin(), before.state().end(), after.state().begin()));
@@ -73,7 +73,7 @@ TEST_F(ModelFile, ThatCannotBeWrittenIsAFailureAndLeavesTheOldOne) {
   const Content old = read_bytes(path());
   // What is written aside first ends on a full disk.
   ASSERT_EQ(::symlink("/dev/full", (path().string() + ".new").c_str()), 0);
-  expect_says(error_of<Failure>([&] { write_file(path(), model_bytes(parameters)); }),
+  expect_says(error_of<Failure>([&] { write_file(path(), model_bytes(parameters, "{}")); }),
               {path().string(), "No space left"});
   EXPECT_EQ(read_bytes(path()), old);
   EXPECT_FALSE(fs::exists(fs::symlink_status(path().string() + ".new")));

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nn/safetensors.h"
 #include "train/train_testing.h"
 
 namespace lockstep {
@@ -115,22 +116,28 @@ TEST_F(Runs, TheModelOfAnotherNetworkIsRefused) {
   train_into_folder(wider);
   fs::copy_file(folder() / "other/model/model.safetensors", path() / "model/model.safetensors",
                 fs::copy_options::overwrite_existing);
-  expect_says(error_of<UserError>([&] { load_run(path()); }), {"dense1.", "another network"});
+  expect_says(error_of<UserError>([&] { load_run(path()); }),
+              {"another network", "dense 21 relu", "config.toml"});
 }
 
 TEST_F(Runs, ADamagedDescriptionIsTheUsersProblemNotACrash) {
   train_into_folder(iris_config());
-  const fs::path network = path() / "model/network.json";
-  const Json good = Json::parse(read_text(network));
+  const fs::path model = path() / "model/model.safetensors";
+  const TensorFile saved = read_safetensors(model);
+  const Json good = Json::parse(saved.metadata.at("network"));
+  const auto describe = [&](const std::string& text) {
+    write_file(model, safetensors_bytes(saved.tensors, {{"network", text}}));
+  };
   const auto error_with = [&](const std::string& key, const Json& value) {
     Json changed = good;
     changed[key] = value;
-    write_file(network, changed.dump());
+    describe(changed.dump());
     return error_of<UserError>([&] { load_run(path()); });
   };
   for (const char* text : {"", "{", "[]", "3", "{}"}) {
-    write_file(network, text);
-    expect_says(error_of<UserError>([&] { load_run(path()); }), {"network.json is damaged"});
+    describe(text);
+    expect_says(error_of<UserError>([&] { load_run(path()); }),
+                {"description of the network is damaged"});
   }
   expect_says(error_with("layers", "dense 3"), {"damaged"});
   expect_says(error_with("layers", {"densse 3"}), {"did you mean 'dense'?"});
