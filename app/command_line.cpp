@@ -25,6 +25,7 @@ Examples:
   lockstep models                                  presets and what they are made of
   lockstep data show mnist 0..24                   look at the data
   lockstep train cnn-690k --ranks 4                on four ranks
+  lockstep crossval mnist-cnn-sgd --ranks 4        ten folds, four at a time
   lockstep bench cnn-690k --threads 2              how fast does this machine train?
   lockstep doctor                                  what does this machine have, what would hurt?
 )";
@@ -90,6 +91,7 @@ void add_verbs(CLI::App& app) {
   app.set_version_flag("--version", [] { return versions_text(); });
   app.require_subcommand(1);
   add_train_verb(app);
+  add_crossval_verb(app);
   add_eval_verb(app);
   add_predict_verb(app);
   add_models_verb(app);

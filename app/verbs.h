@@ -6,6 +6,7 @@ namespace lockstep {
 
 // One function a verb; each lives in verb_<name>.cpp.
 void add_train_verb(CLI::App& app);
+void add_crossval_verb(CLI::App& app);
 void add_eval_verb(CLI::App& app);
 void add_predict_verb(CLI::App& app);
 void add_models_verb(CLI::App& app);

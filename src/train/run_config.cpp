@@ -183,6 +183,7 @@ std::string lasting_toml(RunConfig config) {
   config.parallel.backend = defaults.parallel.backend;
   config.parallel.affinity = defaults.parallel.affinity;
   config.parallel.timeout = defaults.parallel.timeout;
+  config.crossval.groups = 0;
   return to_toml(config);
 }
 

@@ -12,6 +12,7 @@
 #include "optim/schedule.h"
 #include "parallel/parallel_config.h"
 #include "tensor/device.h"
+#include "train/crossval_config.h"
 
 namespace lockstep {
 
@@ -46,6 +47,7 @@ struct RunConfig {
   ScheduleConfig schedule;
   DeviceConfig device;
   ParallelConfig parallel;
+  CrossvalConfig crossval;
 };
 
 // One key of the configuration: where it is kept, what it means, what it may be.

@@ -201,15 +201,22 @@ void RunFolder::run_ended(const Summary& summary) {
   commits_.finish();
 }
 
-void RunFolder::save(const Parameters& parameters, const Network& network,
-                     const std::vector<std::string>& classes, const Normalizer& normalizer) {
+std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& network,
+                                 const std::vector<std::string>& classes,
+                                 const Normalizer& normalizer) {
   const Json json{
       {"input", extents(network.input())},
       {"layers", network.lines()},
       {"classes", classes},
       {"normalizer",
        {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
-  commits_.add({path_ / "model" / "model.safetensors", model_bytes(parameters, text_of(json))});
+  return model_bytes(parameters, text_of(json));
+}
+
+void RunFolder::save(const Parameters& parameters, const Network& network,
+                     const std::vector<std::string>& classes, const Normalizer& normalizer) {
+  commits_.add({path_ / "model" / "model.safetensors",
+                saved_model(parameters, network, classes, normalizer)});
 }
 
 double one_rank_rate(const fs::path& run) {

@@ -33,6 +33,11 @@ class RunFolder final : public Observer {
   BackgroundCommits commits_;
 };
 
+// The content of model.safetensors.
+std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& network,
+                                 const std::vector<std::string>& classes,
+                                 const Normalizer& normalizer);
+
 std::string summary_json(const Summary& summary);
 
 // Samples a second of a finished run of one rank; a UserError where it is not one.

@@ -258,6 +258,36 @@ const std::vector<Setting>& settings() {
        {},
        0,
        true},
+
+      {"crossval.folds",
+       "lockstep crossval: parts of the training samples, each tested on once; --folds",
+       [](C& c) -> T { return &c.crossval.folds; },
+       {},
+       2,
+       false,
+       100000},
+      {"crossval.nodes",
+       "lockstep crossval: cut the training samples into so many parts first, each with folds of "
+       "its own; --nodes",
+       [](C& c) -> T { return &c.crossval.nodes; },
+       {},
+       1,
+       false,
+       100000},
+      {"crossval.groups",
+       "lockstep crossval: groups of ranks that train folds side by side; 0: what is quickest by "
+       "estimate",
+       [](C& c) -> T { return &c.crossval.groups; }},
+      {"crossval.model",
+       "lockstep crossval: what is kept of a node's folds: the best, their average, or a model "
+       "trained anew on all of the node's samples",
+       [](C& c) -> T { return &c.crossval.model; },
+       {"best", "average", "retrain"}},
+      {"crossval.combine",
+       "lockstep crossval: the models of nodes are averaged, or tested each by itself and the best "
+       "is kept",
+       [](C& c) -> T { return &c.crossval.combine; },
+       {"average", "best"}},
   };
   return all;
 }

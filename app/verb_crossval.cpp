@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "interrupt.h"
+#include "presets.h"
+#include "ranks.h"
+#include "text.h"
+#include "train/cross_validation.h"
+#include "verbs.h"
+
+namespace lockstep {
+namespace {
+
+struct Options {
+  std::string config, out, resume;
+  std::vector<std::string> changes;
+  int64_t folds = 0, nodes = 0, groups = 0;
+  int threads = 0;
+  RankOptions ranks;
+  bool json = false, quiet = false;
+};
+
+std::string with_deviation(const MeanAndDeviation& m, double scale, const char* unit) {
+  return fmt::format("{:.4g}{} ± {:.2g}{}", m.mean * scale, unit, m.deviation * scale, unit);
+}
+
+std::string summary_table(const CrossvalSummary& s, const std::string& folder) {
+  std::vector<std::vector<std::string>> folds = {{"node", "fold", "loss", "accuracy", "seconds"}};
+  for (const FoldResult& r : s.results)
+    folds.push_back({std::to_string(r.task.node), std::to_string(r.task.fold),
+                     fmt::format("{:.4f}", r.loss), percent(r.accuracy),
+                     fmt::format("{:.3g}", r.seconds)});
+  std::vector<std::vector<std::string>> rows = {
+      {s.name, s.finished ? "finished" : "interrupted"},
+      {"data", s.data},
+      {"folds", fmt::format("{}{}", s.folds,
+                            s.nodes > 1 ? fmt::format(" on each of {} nodes", s.nodes) : "")},
+      {"ranks", fmt::format("{} in {} groups{}", s.ranks, s.groups,
+                            s.oversubscribed ? ", oversubscribed" : "")},
+      {"accuracy of folds", with_deviation(s.accuracy, 100, "%")},
+      {"loss of folds", with_deviation(s.loss, 1, "")}};
+  for (size_t n = 0; s.nodes > 1 && n < s.node_tests.size(); ++n)
+    rows.push_back(
+        {fmt::format("model of node {}, held-out part", n),
+         fmt::format("{:.4f} / {}", s.node_tests[n].loss, percent(s.node_tests[n].accuracy))});
+  if (s.test)
+    rows.push_back({fmt::format("saved model ({}{}), held-out part", s.model,
+                                s.nodes > 1 ? ", nodes: " + s.combine : ""),
+                    fmt::format("{:.4f} / {}", s.test->loss, percent(s.test->accuracy))});
+  rows.push_back({"total", short_time(s.total_seconds)});
+  rows.push_back({"saved in", folder});
+  return table(folds) + "\n" + table(rows);
+}
+
+void crossval(const Options& options) {
+  const bool resumes = !options.resume.empty();
+  if (resumes == !options.config.empty())
+    throw UserError(
+        "name what to cross-validate, or a cross-validation to go on with: lockstep crossval "
+        "mnist-cnn-sgd, or lockstep crossval --resume runs/mnist-cnn-sgd-crossval");
+  if (resumes && !options.out.empty())
+    throw UserError("--resume goes on in its own folder; leave --out out");
+  RunConfig config = find_config(resumes ? options.resume : options.config, options.changes);
+  if (options.folds > 0) config.crossval.folds = options.folds;
+  if (options.nodes > 0) config.crossval.nodes = options.nodes;
+  if (options.groups > 0) config.crossval.groups = options.groups;
+  if (options.threads > 0) config.device.threads = options.threads;
+  apply(options.ranks, config);
+  if (config.parallel.strategy == "scatter-gather" || config.data.reading == "own-part")
+    throw UserError(
+        "a cross-validation needs all samples on every rank: use another parallel.strategy than "
+        "\"scatter-gather\", and data.reading = \"all\"");
+  const fs::path path = resumes               ? fs::path(options.resume)
+                        : options.out.empty() ? fs::path("runs") / (config.name + "-crossval")
+                                              : fs::path(options.out);
+  SharedData shared;
+  const InterruptGuard interrupt;
+  run_ranks(config, [&](Communicator& ranks) {
+    const WallClock clock;
+    bind_rank(config, ranks);
+    const DataSplits& data = shared.get(config, ranks);
+    expect_agreement(config, data, ranks);
+    const double start = clock.seconds();
+    const FoldDone say = [&](const FoldResult& r, int64_t begun, int64_t all) {
+      if (options.quiet) return;
+      const double left =
+          (clock.seconds() - start) * static_cast<double>(all - begun) / static_cast<double>(begun);
+      fmt::print(stderr, "{} ({} of {}): accuracy {}, {}; about {} left\n", r.task.name(), begun,
+                 all, percent(r.accuracy), short_time(r.seconds), short_time(left));
+    };
+    CrossvalSummary summary =
+        cross_validate(config, ranks, data, clock, path, say, resumes, interrupt.flag());
+    if (ranks.rank() != 0) return;
+    summary.read_seconds = shared.read_seconds();
+    write_file(path / "summary.json", summary_json(summary));
+    fmt::print("{}", options.json ? summary_json(summary) : summary_table(summary, path.string()));
+    if (!summary.finished && !options.json)
+      fmt::print("Go on with: lockstep crossval --resume {}\n", path.string());
+  });
+}
+
+}  // namespace
+
+void add_crossval_verb(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "crossval", R"(Cross-validate: train on all folds but one, test on that one, k times.
+
+Examples:
+  lockstep crossval iris-mlp --folds 5
+  lockstep crossval mnist-cnn-sgd --folds 10 --ranks 4     folds side by side
+  lockstep crossval mnist-cnn-sgd --nodes 4 --ranks 4      data split over nodes, 10 folds on each
+  lockstep crossval --resume runs/mnist-cnn-sgd-crossval   go on at the unfinished folds
+)");
+  verb->add_option("config", options->config, "a preset, a TOML file, or a run folder");
+  verb->add_option("--folds", options->folds, "same as --set crossval.folds=N")
+      ->check(CLI::Range(2, 100000));
+  verb->add_option("--nodes", options->nodes, "same as --set crossval.nodes=N")
+      ->check(CLI::Range(1, 100000));
+  verb->add_option("--groups", options->groups, "same as --set crossval.groups=N")
+      ->check(CLI::Range(1, 100000));
+  verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
+      ->type_name("KEY=VALUE");
+  verb->add_option("--out", options->out, "folder (default: runs/<name>-crossval)");
+  verb->add_option("--resume", options->resume, "go on with this one at its unfinished folds");
+  verb->add_option("--threads", options->threads, "same as --set device.threads=N")
+      ->check(CLI::Range(1, 1024));
+  add_rank_options(*verb, options->ranks);
+  verb->add_flag("--json", options->json, "print summary.json instead of tables");
+  verb->add_flag("--quiet", options->quiet, "no progress");
+  verb->callback([options] { crossval(*options); });
+}
+
+}  // namespace lockstep
