@@ -8,6 +8,7 @@
 #include "parallel/strategy.h"
 #include "ranks.h"
 #include "text.h"
+#include "train/batch_input.h"
 #include "train/diagnosis.h"
 
 namespace lockstep {
@@ -26,8 +27,8 @@ class HeldSource final : public BatchSource {
   Piece next() override {
     const Batch& batch = held_.batches[next_++ % held_.batches.size()];
     return {.rows = batch.rows,
-            .x = batch.x.data(),
-            .targets = {.labels = batch.labels, .values = {}},
+            .input = input_of(batch),
+            .targets = targets_of(batch),
             .keys = {.seed = 1, .epoch = 1, .ids = batch.ids}};
   }
 
@@ -80,7 +81,8 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   Parameters parameters(network);
   parameters.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
   const int64_t batch = held.batches[0].rows;
-  Program program(network, loss_named(config.train.loss), *device, batch);
+  Program program(network, loss_named(config.train.loss), *device, batch, held.sparse);
+  if (held.sparse) parameters.expect_sparse_inputs();
   Optimizer optimizer(config.optimizer, *device, parameters.weights().size());
   Worker worker{ranks,  *device, clock, program, parameters, optimizer, config.train.clip_norm,
                 nullptr};

@@ -94,6 +94,7 @@ void add_verbs(CLI::App& app) {
   add_crossval_verb(app);
   add_eval_verb(app);
   add_predict_verb(app);
+  add_recommend_verb(app);
   add_models_verb(app);
   add_data_verb(app);
   add_bench_verb(app);

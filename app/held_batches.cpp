@@ -17,6 +17,7 @@ Held real_batches(const RunConfig& config) {
       .provenance = data.provenance,
       .shape = data.train->sample_shape(),
       .classes = static_cast<int64_t>(data.train->classes().size()),
+      .sparse = data.train->sparse(),
       .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / batch, 1, 8)))};
   BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
   loader.start_epoch(1);

@@ -10,6 +10,7 @@ struct Held {
   std::string provenance;
   Shape shape;
   int64_t classes = 0;
+  bool sparse = false;
   std::vector<Batch> batches;
 };
 

@@ -106,6 +106,8 @@ std::string summary_table(const Summary& s, const std::string& folder) {
   if (s.test)
     add("test loss / accuracy",
         fmt::format("{:.4f} / {}", s.test->loss, percent(s.test->accuracy)));
+  for (const NamedFigure& figure : s.figures)
+    add(figure.name.c_str(), fmt::format("{:.4f}", figure.value));
   add("read", short_time(s.read_seconds));
   add("gradients of a batch", fmt::format("{:.3g} ms (median)", s.gradient_seconds * 1e3));
   add("throughput", with_commas(std::llround(s.samples_per_second)) + " samples/s");

@@ -43,6 +43,8 @@ uint64_t digest(const Dataset& data) {
   Batch batch;
   data.read(some, batch);
   XXH3_64bits_update(state, batch.x.data(), batch.x.size() * sizeof(float));
+  XXH3_64bits_update(state, batch.values.data(), batch.values.size() * sizeof(float));
+  XXH3_64bits_update(state, batch.targets.data(), batch.targets.size() * sizeof(float));
   const uint64_t value = XXH3_64bits_digest(state);
   XXH3_freeState(state);
   return value;
@@ -112,7 +114,9 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks) 
                      own);
   };
   const bool own_part = config.data.reading == "own-part" && ranks.size() > 1;
-  const bool scatters = config.parallel.strategy == "scatter-gather" && ranks.size() > 1;
+  // Posts are text in memory: all ranks read them, rank 0 deals out nothing.
+  const bool scatters = config.parallel.strategy == "scatter-gather" && ranks.size() > 1 &&
+                        config.data.name != "posts";
   DataSplits* mine = &all_;
   if (own_part || scatters) {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include "ranks.h"
 #include "tensor/peak.h"
 #include "text.h"
+#include "train/batch_input.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -79,7 +80,8 @@ void bench(const Options& options) {
   network.expect_outputs(held.classes, held.provenance);
   Parameters parameters(network);
   parameters.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
-  Program program(network, loss_named(config.train.loss), *device, batch);
+  Program program(network, loss_named(config.train.loss), *device, batch, held.sparse);
+  if (held.sparse) parameters.expect_sparse_inputs();
   Optimizer optimizer(config.optimizer, *device, parameters.weights().size());
 
   Stopwatch watch(clock);
@@ -90,12 +92,11 @@ void bench(const Options& options) {
     const Batch& one = held.batches[static_cast<size_t>(step++) % held.batches.size()];
     const double start = clock.seconds();
     watch.restart();
-    program.gradients(parameters, one.x.data(), one.rows, {.labels = one.labels, .values = {}},
+    program.gradients(parameters, input_of(one), one.rows, targets_of(one),
                       {.seed = 1, .epoch = 1, .ids = one.ids}, one.rows, false);
     watch.restart();
-    device->squared_norm(parameters.gradients());
-    optimizer.step(parameters.weights(), parameters.gradients(),
-                   static_cast<float>(config.optimizer.lr), 1);
+    gradient_norm(parameters, *device);
+    optimizer.step(parameters, static_cast<float>(config.optimizer.lr), 1);
     watch.lap("update");
     return clock.seconds() - start;
   };

@@ -21,7 +21,8 @@ void eval(const Options& options) {
   const SavedRun run = load_run(options.run);
   const SavedData data = load_for(run, options.data, options.split);
   const std::unique_ptr<Device> device = make_device(run.config.device);
-  Program program(*run.network, loss_named(run.config.train.loss), *device, 256);
+  Program program(*run.network, loss_named(run.config.train.loss), *device, 256,
+                  data.part->sparse());
   const Evaluation e =
       evaluate(*data.part, all_of(*data.part), program, *run.parameters, WallClock());
   const double rate = static_cast<double>(e.samples) / e.seconds;

@@ -23,6 +23,7 @@ struct Options {
 // The shape of a well-known source's samples, so that a summary needs no download.
 Shape input_shape(const RunConfig& config, const std::string& given) {
   if (!given.empty()) return parse_shape(given);
+  if (config.data.name == "posts") return {config.data.vocabulary};
   if (config.data.name == "iris") return {4};
   if (config.data.name == "cifar-10") return {32, 32, 3};
   const auto& known = config.data.name;

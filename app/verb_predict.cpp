@@ -97,6 +97,9 @@ void predict(const Options& options) {
   if (options.images.empty() && options.data.empty())
     throw UserError("name images to look at, or a data set with --data");
   const SavedRun run = load_run(options.run);
+  if (run.config.data.name == "posts")
+    throw UserError("{} recommends accounts: ask it with 'lockstep recommend {}'", options.run,
+                    options.run);
   const std::unique_ptr<Device> device = make_device(run.config.device);
   const bool from_images = !options.images.empty();
   Program program(*run.network, loss_named(run.config.train.loss), *device, from_images ? 1 : 256);

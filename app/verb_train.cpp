@@ -7,6 +7,7 @@
 #include "presets.h"
 #include "progress.h"
 #include "ranks.h"
+#include "train/recommender.h"
 #include "train/run_folder.h"
 #include "train/trace_file.h"
 #include "train/trainer.h"
@@ -70,6 +71,9 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
     summary.parallel->efficiency =
         summary.parallel->speed_up / static_cast<double>(summary.parallel->ranks);
   }
+  if (const PostDataset* posts = posts_of(*data.train); posts && first)
+    summary.figures =
+        recommendation_figures(*posts, trainer.network(), trainer.parameters(), *device, 10);
   summary.read_seconds = shared.read_seconds();
   summary.total_seconds = clock.seconds() - start;
   save();

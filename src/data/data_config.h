@@ -18,7 +18,10 @@ struct DataConfig {
   int64_t split_seed = -1;            // -1: the run's seed
   std::string reading = "all";  // own-part: each rank reads only its part of the training samples
   int64_t limit = 0;            // train on this many samples only; 0 means all
-  int workers = 0;              // threads that prepare batches ahead; 0: the training thread does
+  std::string features = "tf-idf";  // posts: or hashed
+  int64_t vocabulary = 16384;       // posts: columns of the features
+  double hidden = 0.2;              // posts: share of each user's follows that is kept for testing
+  int workers = 0;  // threads that prepare batches ahead; 0: the training thread does
 };
 
 }  // namespace lockstep

@@ -13,7 +13,12 @@ namespace lockstep {
 struct Batch {
   int64_t rows = 0;
   std::vector<float> x;
+  // Of sparse samples, instead of x: as SparseRows has it.
+  std::vector<int64_t> begins;
+  std::vector<int32_t> columns;
+  std::vector<float> values;
   std::vector<int32_t> labels;  // one class a row
+  std::vector<float> targets;   // of multi-label samples: rows × classes, 0 or 1
   std::vector<int64_t> ids;     // which sample of the data set each row is
 };
 
@@ -25,6 +30,8 @@ class Dataset {
   virtual Shape sample_shape() const = 0;  // height, width, channels; or features
   virtual const std::vector<std::string>& classes() const = 0;
   virtual int32_t label(int64_t row) const = 0;
+  virtual bool sparse() const { return false; }
+  virtual bool multi_label() const { return false; }
   // Fills the batch, whose vectors it resizes only when they are too small.
   virtual void read(std::span<const int64_t> rows, Batch& batch) const = 0;
 };

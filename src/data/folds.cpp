@@ -42,7 +42,7 @@ std::vector<Fold> make_folds(const Dataset& data, std::span<const int64_t> rows,
     throw UserError("crossval.folds = {} is more than the {} samples{}", folds,
                     grouped(static_cast<int64_t>(rows.size())), where);
   const auto groups = by_class(data, rows);
-  for (size_t c = 0; c < groups.size(); ++c)
+  for (size_t c = 0; c < groups.size() && !data.multi_label(); ++c)
     if (!groups[c].empty() && static_cast<int64_t>(groups[c].size()) < folds)
       throw UserError(
           "crossval.folds = {} is more than the {} samples of class '{}'{}: some folds would test "

@@ -104,7 +104,9 @@ DataSplits load_data(const DataConfig& config, uint64_t run_seed, const Say& say
   const uint64_t seed = config.split_seed < 0 ? run_seed : static_cast<uint64_t>(config.split_seed);
   check_normalizer_type(config.normalize);  // before anything slow
   if (own) check_own_part(config);
-  SourceData source = find_source(config.name).load(config, say, own);
+  DataConfig resolved = config;  // some sources draw something themselves
+  resolved.split_seed = static_cast<int64_t>(seed);
+  SourceData source = find_source(config.name).load(resolved, say, own);
   Rows rows = cut(source, config, seed);
   DataSplits splits;
   splits.provenance = source.provenance + split_text(config, rows, seed);

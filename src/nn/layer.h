@@ -39,7 +39,8 @@ struct Placement {
   Shape out;  // what the layer itself computes, before what follows is fused with it
   bool relu = false, max_pool = false;  // fused with this layer
   bool needs_dx = true;
-  uint64_t index = 0;  // counts layers through the whole network
+  bool sparse = false;  // the input is sparse rows
+  uint64_t index = 0;   // counts layers through the whole network
 };
 
 // One line of a network's description. Layers hold no numbers: weights live in Parameters, and what
@@ -62,6 +63,7 @@ class Layer {
   // Whether the last rows and columns of the output can be left out, whatever of the input is
   // there.
   virtual bool cuts_output() const { return false; }
+  virtual bool takes_sparse() const { return false; }
   virtual bool fuses_relu() const { return false; }
   virtual bool fuses_max_pool() const { return false; }
 

@@ -81,6 +81,23 @@ void Parameters::initialise(Init init, uint64_t seed) {
   fill(state_entries_, state());
 }
 
+void Parameters::expect_sparse_inputs() {
+  ENSURE(!entries_.empty() && entries_[0].spec.stored.rank() == 2);
+  const Shape& first = entries_[0].spec.stored;
+  touched_ = std::make_unique<TouchedRows>(first[0], first[1]);
+}
+
+std::vector<Parameters::Span> Parameters::active() const {
+  if (!touched_) return {{0, gradients().size()}};
+  const auto width = static_cast<size_t>(touched_->width());
+  std::vector<Span> spans;
+  for (const auto [begin, end] : touched_->runs())
+    spans.push_back({static_cast<size_t>(begin) * width, static_cast<size_t>(end - begin) * width});
+  const size_t rest = static_cast<size_t>(touched_->rows()) * width;
+  spans.push_back({rest, gradients().size() - rest});
+  return spans;
+}
+
 std::vector<float> Parameters::to_canonical(const Entry& entry, std::span<const float> arena) {
   const float* stored = arena.data() + entry.offset;
   std::vector<float> values(static_cast<size_t>(entry.spec.stored.elements()));

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/buffer.h"
 #include "nn/network.h"
+#include "tensor/touched_rows.h"
 
 namespace lockstep {
 
@@ -30,6 +32,14 @@ class Parameters {
   std::span<float> gradients_and_tail() const { return gradients_.floats(); }
   static constexpr size_t tail_floats = 16;
   std::span<float> state() const { return state_.floats(); }
+  // Where inputs are sparse: rows of the first tensor whose gradients are not 0. Null elsewhere.
+  TouchedRows* touched() const { return touched_.get(); }
+  void expect_sparse_inputs();
+  // The parts of the arena whose gradients may be other than 0, in ascending order.
+  struct Span {
+    size_t begin, count;
+  };
+  std::vector<Span> active() const;
   const std::vector<Entry>& entries() const { return entries_; }
   const std::vector<Entry>& state_entries() const { return state_entries_; }
 
@@ -41,6 +51,7 @@ class Parameters {
  private:
   std::vector<Entry> entries_, state_entries_;
   Buffer weights_, gradients_, state_;
+  std::unique_ptr<TouchedRows> touched_;
 };
 
 }  // namespace lockstep

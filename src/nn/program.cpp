@@ -28,23 +28,25 @@ LossKind loss_named(const std::string& name) {
   throw UserError("train.loss = \"{}\" is not known; {}", name, suggestion(name, loss_names()));
 }
 
-Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch)
+Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse)
     : batch_(batch),
       outputs_(network.output().elements()),
-      sequence_(device, network.layers(), network.input(), batch, false, "", 1),
+      sequence_(device, network.layers(), network.input(), batch, false, "", 1, sparse),
       loss_(device.prepare(LossSpec{.batch = batch, .outputs = outputs_, .kind = loss})),
       stash_(sequence_.needs().stash),
       scratch_(sequence_.needs().scratch),
       y_(static_cast<size_t>(batch * outputs_) * sizeof(float)),
       dy_(static_cast<size_t>(batch * outputs_) * sizeof(float)) {}
 
-Pass Program::pass(const Parameters& parameters, const float* x, int64_t rows,
+Pass Program::pass(const Parameters& parameters, const Input& input, int64_t rows,
                    const SampleKeys& keys) {
   ENSURE(rows >= 1 && rows <= batch_);
   rows_ = rows;
   Pass p;
   p.rows = rows;
-  p.x = x;
+  p.x = input.x;
+  p.sparse = input.sparse;
+  p.touched = parameters.touched();
   p.y = y_.floats().data();
   p.weights = parameters.weights().data();
   p.gradients = parameters.gradients().data();
@@ -56,9 +58,9 @@ Pass Program::pass(const Parameters& parameters, const float* x, int64_t rows,
   return p;
 }
 
-std::span<const float> Program::forward(const Parameters& parameters, const float* x, int64_t rows,
-                                        bool training, const SampleKeys& keys) {
-  Pass p = pass(parameters, x, rows, keys);
+std::span<const float> Program::forward(const Parameters& parameters, const Input& input,
+                                        int64_t rows, bool training, const SampleKeys& keys) {
+  Pass p = pass(parameters, input, rows, keys);
   p.training = training;
   sequence_.forward(p);
   return y_.floats().first(static_cast<size_t>(rows * outputs_));
@@ -68,10 +70,10 @@ LossSums Program::loss(const Targets& targets) {
   return loss_->run(rows_, y_.floats().data(), targets, nullptr, rows_);
 }
 
-LossSums Program::gradients(const Parameters& parameters, const float* x, int64_t rows,
+LossSums Program::gradients(const Parameters& parameters, const Input& input, int64_t rows,
                             const Targets& targets, const SampleKeys& keys, int64_t divisor,
                             bool accumulate) {
-  Pass p = pass(parameters, x, rows, keys);
+  Pass p = pass(parameters, input, rows, keys);
   p.accumulate = accumulate;
   sequence_.forward(p);
   const LossSums sums = loss_->run(rows, y_.floats().data(), targets, dy_.floats().data(), divisor);

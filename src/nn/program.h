@@ -15,26 +15,28 @@ std::vector<std::string> loss_names();
 // A network made ready for one device and batch size: after this, a step allocates nothing.
 class Program {
  public:
-  Program(const Network& network, LossKind loss, Device& device, int64_t batch);
+  // `sparse`: the inputs are sparse rows.
+  Program(const Network& network, LossKind loss, Device& device, int64_t batch,
+          bool sparse = false);
 
   int64_t batch() const { return batch_; }
   const Sequence& sequence() const { return sequence_; }
 
   // Rows may be fewer than the batch. The outputs stay valid until the next call.
-  std::span<const float> forward(const Parameters& parameters, const float* x, int64_t rows,
+  std::span<const float> forward(const Parameters& parameters, const Input& input, int64_t rows,
                                  bool training, const SampleKeys& keys);
   LossSums loss(const Targets& targets);
 
   // Forward, loss and backward. parameters.gradients() becomes, or grows by, the gradient of the
   // loss summed over these rows and divided by `divisor`: the rows of the whole batch.
-  LossSums gradients(const Parameters& parameters, const float* x, int64_t rows,
+  LossSums gradients(const Parameters& parameters, const Input& input, int64_t rows,
                      const Targets& targets, const SampleKeys& keys, int64_t divisor,
                      bool accumulate);
 
   void listen(PassListener* listener) { listener_ = listener; }
 
  private:
-  Pass pass(const Parameters& parameters, const float* x, int64_t rows, const SampleKeys& keys);
+  Pass pass(const Parameters& parameters, const Input& input, int64_t rows, const SampleKeys& keys);
 
   int64_t batch_, outputs_;
   int64_t rows_ = 0;

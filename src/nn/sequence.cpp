@@ -82,7 +82,7 @@ double flops_of(const Layers& layers, const Signal& in) {
 }
 
 Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch,
-                   bool needs_dx, const std::string& prefix, uint64_t first_index)
+                   bool needs_dx, const std::string& prefix, uint64_t first_index, bool sparse)
     : in_floats_(in.elements()) {
   struct Named {
     const Layer* layer;
@@ -104,14 +104,18 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
   for (size_t i = 0; i < line.size(); ++i)
     if (!line[i].layer->cuts_output()) needed[i + 1] = line[i].layer->output(needed[i]).shape;
 
+  if (sparse && (line.empty() || !line[0].layer->takes_sparse()))
+    throw UserError("these samples have sparse features, so the first layer must be dense{}",
+                    line.empty() ? "" : fmt::format(", not \"{}\"", line[0].layer->text()));
   size_t scratch = 0;
-  int64_t widest = std::max(in_floats_, out_floats_);
+  int64_t widest = sparse ? out_floats_ : std::max(in_floats_, out_floats_);
   for (size_t i = 0; i < line.size();) {
     const Named& first = line[i];
     Placement place{.batch = batch,
                     .in = needed[i],
                     .out = needed[i + 1],
                     .needs_dx = needs_dx || weight_floats_ > 0,
+                    .sparse = sparse && i == 0,
                     .index = first_index + i};
     Step step{.name = first.name,
               .in = needed[i].elements(),
@@ -143,7 +147,7 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     step.stash = stash_;
     stash_ += round_up(needs.stash, cache_line);
     scratch = std::max(scratch, needs.scratch);
-    widest = std::max({widest, step.in, step.out});
+    widest = std::max({widest, place.sparse ? 0 : step.in, step.out});
     steps_.push_back(std::move(step));
   }
   gradient_bytes_ = bytes_of(batch * widest);

@@ -25,7 +25,7 @@ double flops_of(const Layers& layers, const Signal& in);
 class Sequence final : public Kernel {
  public:
   Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch, bool needs_dx,
-           const std::string& prefix, uint64_t first_index);
+           const std::string& prefix, uint64_t first_index, bool sparse = false);
 
   const char* name() const override { return "sequence"; }
   KernelNeeds needs() const override { return {.stash = stash_, .scratch = scratch_}; }

@@ -1,5 +1,8 @@
 #include "optim/optimizer.h"
 
+#include <array>
+#include <cmath>
+
 #include "base/error.h"
 #include "base/nearest.h"
 
@@ -48,6 +51,24 @@ Optimizer::Optimizer(const OptimizerConfig& config, Device& device, size_t weigh
 void Optimizer::step(std::span<float> weights, std::span<const float> gradients, float lr,
                      float scale) {
   update_->run(weights, gradients, views_, ++steps_, lr, scale);
+}
+
+void Optimizer::step(const Parameters& parameters, float lr, float scale) {
+  ++steps_;
+  std::array<std::span<float>, 2> state;
+  for (const auto [begin, count] : parameters.active()) {
+    for (size_t i = 0; i < views_.size(); ++i) state[i] = views_[i].subspan(begin, count);
+    update_->run(parameters.weights().subspan(begin, count),
+                 parameters.gradients().subspan(begin, count),
+                 std::span(state).first(views_.size()), steps_, lr, scale);
+  }
+}
+
+double gradient_norm(const Parameters& parameters, Device& device) {
+  double squares = 0;
+  for (const auto [begin, count] : parameters.active())
+    squares += device.squared_norm(parameters.gradients().subspan(begin, count));
+  return std::sqrt(squares);
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "nn/parameters.h"
 #include "tensor/device.h"
 
 namespace lockstep {
@@ -29,6 +30,9 @@ class Optimizer {
 
   // Gradients are multiplied by `scale` on the way (clipping).
   void step(std::span<float> weights, std::span<const float> gradients, float lr, float scale);
+  // The same on what has gradients only: with sparse inputs, what it remembers of rows that were
+  // not touched stays as it is (as PyTorch's SparseAdam).
+  void step(const Parameters& parameters, float lr, float scale);
   int64_t steps() const { return steps_; }
 
   // What it remembers, for checkpoints.
@@ -42,5 +46,7 @@ class Optimizer {
   std::vector<std::span<float>> views_;
   int64_t steps_ = 0;
 };
+
+double gradient_norm(const Parameters& parameters, Device& device);
 
 }  // namespace lockstep

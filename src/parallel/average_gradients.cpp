@@ -26,6 +26,7 @@ class AverageGradientsPerEpoch final : public Strategy {
     result.times.exposed = times.exposed;
     result.times.waiting = times.waiting;
     if (worker.ranks.size() > 1) buckets.tail().put_into(result);
+    worker.share_touched();
     worker.update(handler, result);
     handler.step_done(result);
     if (result.stop) handler.stopping();

@@ -9,7 +9,7 @@ namespace lockstep {
 // A few samples of a step.
 struct Piece {
   int64_t rows = 0;
-  const float* x = nullptr;
+  Input input{nullptr};
   Targets targets;
   SampleKeys keys;
 };

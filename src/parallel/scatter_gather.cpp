@@ -36,6 +36,7 @@ class ScatterGather final : public Strategy {
       exchange(worker, result, [&] { return ranks.broadcast(bytes_of(tail), 0); });
       if (size > 1) StepTail::read(tail).put_into(result);
       stop = result.stop;
+      worker.share_touched();
       if (root) worker.update(handler, result);
       handler.step_done(result);
     }

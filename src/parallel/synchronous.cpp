@@ -42,6 +42,7 @@ class Synchronous final : public Strategy {
         worker.gradients(source, share.mine, share.all, false, result,
                          exchange_ == Exchange::all_reduce ? &buckets : nullptr);
       exchange(worker, buckets, result);
+      worker.share_touched();
       worker.update(handler, result);
       handler.step_done(result);
       stop = result.stop || stops_alone();
@@ -80,10 +81,15 @@ class Synchronous final : public Strategy {
   void gradients_by_tree(Worker& worker, BatchSource& source, const StepShare& share,
                          StepResult& result) {
     const std::span<float> gradients = worker.parameters.gradients();
+    std::vector<int32_t> touched;  // by any shard
     size_t waiting = 0;  // sums that wait for their neighbour, one a set bit of the shards done
     for (size_t shard = 0; shard < share.shards.size(); ++shard) {
       worker.gradients(source, share.shards[shard], share.all, false, result);
       const double start = worker.clock.seconds();
+      if (TouchedRows* rows = worker.parameters.touched()) {
+        touched.insert(touched.end(), rows->list().begin(), rows->list().end());
+        rows->add(touched);  // the sums below reach them
+      }
       for (size_t done = shard; done & 1; done >>= 1) {
         worker.device.add(gradients, sums_[--waiting].floats());
       }

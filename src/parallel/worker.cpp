@@ -10,6 +10,7 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
   if (rows == 0 && !accumulate) {
     const std::span<float> all = parameters.gradients();
     std::fill(all.begin(), all.end(), 0.0f);
+    if (parameters.touched()) parameters.touched()->clear(all.data());
   }
   result.rows += rows;
   if (rows == 0 && buckets) buckets->arm(StepTail::of(result));
@@ -19,7 +20,7 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
     const Piece piece = source.next();
     const double loaded = clock.seconds();
     if (buckets && done + piece.rows == rows) buckets->arm(StepTail::of(result));
-    const LossSums part = program.gradients(parameters, piece.x, piece.rows, piece.targets,
+    const LossSums part = program.gradients(parameters, piece.input, piece.rows, piece.targets,
                                             piece.keys, divisor, accumulate || done > 0);
     if (trace) trace->add("load", start, loaded);
     note("forward and backward", loaded);
@@ -32,15 +33,29 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
   program.listen(nullptr);
 }
 
+void Worker::share_touched() {
+  TouchedRows* touched = parameters.touched();
+  if (!touched || ranks.size() == 1) return;
+  const std::vector<int32_t> mine(touched->list().begin(), touched->list().end());
+  std::vector<int64_t> counts;
+  int64_t all = 0;
+  for (const int64_t count : gather_all(ranks, static_cast<int64_t>(mine.size()))) {
+    counts.push_back(count * int64_t{sizeof(int32_t)});
+    all += count;
+  }
+  std::vector<int32_t> rows(static_cast<size_t>(all));
+  ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(rows)), counts).wait();
+  touched->add(rows);
+}
+
 void Worker::update(StepHandler& handler, StepResult& result) {
   const double start = clock.seconds();
-  result.gradient_norm = std::sqrt(device.squared_norm(parameters.gradients()));
+  result.gradient_norm = gradient_norm(parameters, device);
   result.learning_rate = handler.learning_rate(result.step);
   const double rows = static_cast<double>(std::max<int64_t>(1, result.rows));
   handler.check(result.step, result.loss / rows, result.gradient_norm);
   const bool clipped = clip_norm > 0 && result.gradient_norm > clip_norm;
-  optimizer.step(parameters.weights(), parameters.gradients(),
-                 static_cast<float>(result.learning_rate),
+  optimizer.step(parameters, static_cast<float>(result.learning_rate),
                  static_cast<float>(clipped ? clip_norm / result.gradient_norm : 1));
   note("update", start);
   result.times.compute += clock.seconds() - start;

@@ -40,6 +40,8 @@ struct Worker {
   // `divisor`, and adds their figures to the result. Buckets reduce during the last piece.
   void gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
                  StepResult& result, GradientBuckets* buckets = nullptr);
+  // After a sum of gradients over ranks: rows that others touched are touched here too.
+  void share_touched();
   // Norm, check, clipping, learning rate and the optimiser's step, with the gradients as they are.
   void update(StepHandler& handler, StepResult& result);
 

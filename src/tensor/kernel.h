@@ -14,9 +14,28 @@ struct SampleKeys {
   std::span<const int64_t> ids;  // one a row
 };
 
+// Rows of which most values are 0: row r holds values[i] in column columns[i], for i from begins[r]
+// up to begins[r + 1].
+struct SparseRows {
+  std::span<const int64_t> begins;
+  std::span<const int32_t> columns;
+  std::span<const float> values;
+};
+
+// What a network is given: rows of floats one after the other, or sparse rows.
+struct Input {
+  const float* x = nullptr;
+  SparseRows sparse;
+
+  Input(const float* dense) : x(dense) {}
+  Input(const SparseRows& rows) : sparse(rows) {}
+};
+
+class TouchedRows;
+
 struct LossSums {
   double loss = 0;      // summed over rows
-  int64_t correct = 0;  // rows whose largest output is the label's
+  int64_t correct = 0;  // rows whose largest output is the label's, or one of several targets
 };
 
 // Hears of each layer as it finishes within a pass: profilers time it, strategies start to reduce
@@ -33,6 +52,8 @@ class PassListener {
 struct Pass {
   int64_t rows = 0;
   const float* x = nullptr;
+  SparseRows sparse;               // instead of x, where the spec says so
+  TouchedRows* touched = nullptr;  // sparse, backward: learns which gradients are not 0
   float* y = nullptr;
   float* dy = nullptr;  // backward; the kernel may overwrite it
   float* dx = nullptr;  // backward; null when nobody needs it

@@ -44,6 +44,7 @@ struct DenseSpec {
   int64_t in = 0, out = 0;
   bool relu = false;
   bool needs_dx = true;
+  bool sparse = false;  // the input is SparseRows; then nobody needs dx
 
   double flops() const { return 2.0 * static_cast<double>(in * out); }
 };

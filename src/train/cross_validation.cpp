@@ -182,7 +182,8 @@ class Models {
 
   Evaluation tested(const SavedRun& run) const {
     const std::unique_ptr<Device> device = make_device(config_.device);
-    Program program(*run.network, loss_named(config_.train.loss), *device, 256);
+    Program program(*run.network, loss_named(config_.train.loss), *device, 256,
+                    data_.test->sparse());
     return evaluate(*data_.test, all_of(*data_.test), program, *run.parameters, clock_);
   }
 

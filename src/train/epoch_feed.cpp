@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "train/batch_input.h"
 
 namespace lockstep {
 namespace {
@@ -72,8 +73,8 @@ Piece EpochFeed::next() {
   const Batch* batch = loader_.next();
   ENSURE(batch != nullptr);
   return {.rows = batch->rows,
-          .x = batch->x.data(),
-          .targets = {.labels = batch->labels, .values = {}},
+          .input = input_of(*batch),
+          .targets = targets_of(*batch),
           .keys = {.seed = seed_, .epoch = epoch_, .ids = batch->ids}};
 }
 

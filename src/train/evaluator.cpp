@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/loader.h"
+#include "train/batch_input.h"
 
 namespace lockstep {
 
@@ -15,7 +16,7 @@ void run_forward(const Dataset& data, Part rows, Program& program, const Paramet
     sizes.push_back(std::min(left, program.batch()));
   loader.start(std::move(order), sizes);
   while (const Batch* batch = loader.next())
-    use(*batch, program.forward(parameters, batch->x.data(), batch->rows, false,
+    use(*batch, program.forward(parameters, input_of(*batch), batch->rows, false,
                                 {.seed = 0, .epoch = 0, .ids = batch->ids}));
 }
 
@@ -24,7 +25,7 @@ Evaluation evaluate(const Dataset& data, Part rows, Program& program, const Para
   Evaluation result{.samples = rows.size()};
   const double start = clock.seconds();
   run_forward(data, rows, program, parameters, [&](const Batch& batch, std::span<const float>) {
-    const LossSums part = program.loss({.labels = batch.labels, .values = {}});
+    const LossSums part = program.loss(targets_of(batch));
     result.loss_sum += part.loss;
     result.correct += part.correct;
     ++result.steps;

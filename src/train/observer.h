@@ -95,6 +95,7 @@ struct Summary {
   double samples_per_second = 0;
   int64_t peak_memory_bytes = 0;
   Ending ending = Ending::finished;
+  std::vector<NamedFigure> figures;         // of the kind of data: precision_at_10, ...
   std::optional<ParallelFigures> parallel;  // where there are several ranks
 };
 

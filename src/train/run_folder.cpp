@@ -185,6 +185,7 @@ std::string summary_json(const Summary& s) {
   if (s.best_epoch > 0) json["best_epoch"] = s.best_epoch;
   json["test_loss"] = s.test ? Json(s.test->loss) : Json();
   json["test_accuracy"] = s.test ? Json(s.test->accuracy) : Json();
+  for (const NamedFigure& figure : s.figures) json[figure.name] = figure.value;
   json["read_seconds"] = s.read_seconds;
   json["gradient_seconds"] = s.gradient_seconds;
   json["epoch_seconds"] = s.epoch_seconds;

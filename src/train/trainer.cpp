@@ -52,7 +52,8 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       network_(config.model.layers, data.train->sample_shape()),
       parameters_(network_),
       feed_(config, *data.train, ranks.rank(), training_ranks_),
-      program_(network_, loss_named(config.train.loss), device, feed_.piece()),
+      program_(network_, loss_named(config.train.loss), device, feed_.piece(),
+               data.train->sparse()),
       optimizer_(config.optimizer, device, parameters_.weights().size()),
       worker_{ranks_, device_, clock_, program_, parameters_, optimizer_, config.train.clip_norm} {
   network_.expect_outputs(static_cast<int64_t>(data.train->classes().size()), config.data.name);
@@ -60,6 +61,11 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
     throw UserError(
         "parallel.mode = \"reproducible\" is not possible with batch normalisation, whose "
         "statistics depend on which samples meet on a rank; use layernorm, or mode \"fast\"");
+  if (data.train->sparse()) parameters_.expect_sparse_inputs();
+  if (data.train->multi_label() && config.train.loss == "softmax-cross-entropy")
+    throw UserError(
+        "samples of {} have several targets each; use train.loss = \"sigmoid-cross-entropy\"",
+        config.data.name);
   parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
 }
 

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "tensor/device/cpu/cpu_device.h"
 #include "tensor/device/reference/reference_device.h"
+#include "tensor/touched_rows.h"
 
 namespace lockstep {
 
@@ -42,7 +43,8 @@ struct Outputs {
 
 // One forward and one backward pass, with memory exactly as large as the kernel asks for.
 inline Outputs run_kernel(Kernel& kernel, const Sizes& s, const Inputs& in, bool wants_dx = true,
-                          bool accumulate = false, bool training = true) {
+                          bool accumulate = false, bool training = true,
+                          const SparseRows* sparse = nullptr, TouchedRows* touched = nullptr) {
   Outputs out{.y = std::vector<float>(static_cast<size_t>(s.rows * s.out)),
               .dx = std::vector<float>(static_cast<size_t>(wants_dx ? s.rows * s.in : 0), 99.0f),
               .gradients = random_values(s.weights, 4),
@@ -54,6 +56,8 @@ inline Outputs run_kernel(Kernel& kernel, const Sizes& s, const Inputs& in, bool
   Pass p;
   p.rows = s.rows;
   p.x = in.x.data();
+  if (sparse) p.sparse = *sparse;
+  p.touched = touched;
   p.y = out.y.data();
   p.dy = dy.data();
   p.dx = wants_dx ? out.dx.data() : nullptr;

@@ -31,6 +31,52 @@ TEST(CpuDense, AgreesWithTheReference) {
             fmt::format("dense {}x{}x{}", rows, in, out));
 }
 
+// Some 0.1 of the values, with a row that has none and a column that comes twice.
+TEST(CpuSparseDense, AgreesWithTheReference) {
+  const int64_t shapes[][3] = {{1, 1, 1}, {5, 40, 50}, {64, 500, 3}, {7, 300, 130}};
+  for (const auto& shape : shapes)
+    for (const bool relu : {false, true}) {
+      const int64_t rows = shape[0], in = shape[1], out = shape[2];
+      const Sizes sizes{.batch = rows,
+                        .rows = rows,
+                        .in = in,
+                        .out = out,
+                        .weights = aligned_floats(in * out) + aligned_floats(out)};
+      const Inputs inputs(sizes);
+      std::vector<int64_t> begins = {0};
+      std::vector<int32_t> columns;
+      for (int64_t n = 0; n < rows; ++n) {
+        for (int64_t i = 0; n != 1 && i < in / 10 + 1; ++i)
+          columns.push_back(static_cast<int32_t>((n * 7 + i * i * 3) % in));
+        begins.push_back(static_cast<int64_t>(columns.size()));
+      }
+      const std::vector<float> values = random_values(static_cast<int64_t>(columns.size()), 9);
+      const SparseRows x{begins, columns, values};
+      const auto run = [&](Device& device) {
+        const auto kernel = device.prepare(DenseSpec{
+            .batch = rows, .in = in, .out = out, .relu = relu, .needs_dx = false, .sparse = true});
+        TouchedRows touched(in, out);
+        return run_kernel(*kernel, sizes, inputs, false, true, true, &x, &touched);
+      };
+      ReferenceDevice reference;
+      CpuDevice one(1), three(3);
+      expect_same(run(one), run(reference), "sparse dense");
+      expect_same(run(three), run(reference), "sparse dense on threads");
+    }
+}
+
+TEST(TouchedRows, AreZeroedAndForgotten) {
+  TouchedRows touched(6, 2);
+  std::vector<float> gradients(12, 1.0f);
+  for (const int32_t row : {4, 1, 4, 2}) touched.add(row);
+  ASSERT_EQ(touched.runs().size(), 2u);
+  EXPECT_EQ(touched.runs()[0].begin, 1);
+  EXPECT_EQ(touched.runs()[0].end, 3);
+  touched.clear(gradients.data());
+  EXPECT_EQ(gradients, (std::vector<float>{1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_TRUE(touched.runs().empty());
+}
+
 TEST(CpuPool, AgreesWithTheReference) {
   const Window windows[] = {{2, 2, 2, 2, 0, 0},
                             {3, 3, 2, 2, 1, 1},

@@ -47,6 +47,12 @@ const std::vector<Source>& sources() {
        Origin::own,
        load_idx,
        {}},
+      {"posts",
+       "posts of users and who follows whom; data.path: a folder with posts.csv and follows.csv; "
+       "without, a synthetic set of 94,000 posts",
+       Origin::own,
+       load_posts,
+       {}},
       {"images",
        "PNG and JPEG files of your own; data.path: a folder with a sub-folder a class",
        Origin::own,

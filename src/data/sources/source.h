@@ -34,6 +34,7 @@ SourceData load_mnist_sample(const DataConfig& config, const Say& say, const Own
 SourceData load_cifar10(const DataConfig& config, const Say& say, const OwnPart* own);
 SourceData load_csv(const DataConfig& config, const Say& say, const OwnPart* own);
 SourceData load_idx(const DataConfig& config, const Say& say, const OwnPart* own);
+SourceData load_posts(const DataConfig& config, const Say& say, const OwnPart* own);
 SourceData load_images(const DataConfig& config, const Say& say, const OwnPart* own);
 
 }  // namespace lockstep

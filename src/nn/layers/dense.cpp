@@ -34,7 +34,8 @@ std::unique_ptr<Kernel> Dense::prepare(Device& device, const Placement& p) const
                                   .in = p.in.elements(),
                                   .out = outputs_,
                                   .relu = p.relu,
-                                  .needs_dx = p.needs_dx});
+                                  .needs_dx = p.needs_dx,
+                                  .sparse = p.sparse});
 }
 
 }  // namespace lockstep

@@ -17,6 +17,7 @@ class Dense final : public Layer {
   Signal output(const Signal&) const override { return Shape{outputs_}; }
   std::vector<ParameterSpec> parameters(const Signal& in) const override;
   double flops(const Signal& in) const override;
+  bool takes_sparse() const override { return true; }
   bool fuses_relu() const override { return true; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 

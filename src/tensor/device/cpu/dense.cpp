@@ -1,4 +1,5 @@
 #include "tensor/device/cpu/cpu_device.h"
+#include "tensor/device/cpu/dense_sparse.h"
 #include "tensor/device/cpu/gemm.h"
 #include "tensor/device/cpu/vector_ops.h"
 
@@ -60,6 +61,7 @@ class CpuDense final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> CpuDevice::prepare(const DenseSpec& spec) {
+  if (spec.sparse) return make_sparse_dense(spec, pool_);
   return std::make_unique<CpuDense>(spec, pool_);
 }
 

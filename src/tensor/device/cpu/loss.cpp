@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tensor/device/cpu/cpu_device.h"
+#include "tensor/device/cpu/loss_sigmoid.h"
 
 namespace lockstep {
 namespace {
@@ -16,9 +18,8 @@ class CpuLoss final : public LossKernel {
     LossSums sums;
     for (int64_t n = 0; n < rows; ++n, y += s_.outputs) {
       const float* largest = std::max_element(y, y + s_.outputs);
-      if (!targets.labels.empty() && largest - y == targets.labels[static_cast<size_t>(n)])
-        ++sums.correct;
       const Row row{y, dy ? dy + n * s_.outputs : nullptr, targets, n, s_.outputs};
+      if (row.target(largest - y) > 0.5f) ++sums.correct;
       switch (s_.kind) {
         case LossKind::softmax_cross_entropy:
           sums.loss += softmax_row(row, *largest, divisor);
@@ -74,15 +75,16 @@ class CpuLoss final : public LossKernel {
     return loss;
   }
 
-  static double sigmoid_row(const Row& r, int64_t divisor) {
-    const float scale = 1.0f / static_cast<float>(divisor * r.outputs);
-    double loss = 0;
-    for (int64_t o = 0; o < r.outputs; ++o) {
-      const float z = r.y[o], target = r.target(o);
-      loss += std::max(z, 0.0f) - z * target + std::log1p(std::exp(-std::abs(z)));
-      if (r.dy) r.dy[o] = (1 / (1 + std::exp(-z)) - target) * scale;
+  double sigmoid_row(const Row& r, int64_t divisor) {
+    const float* targets = r.targets.values.data() + r.n * r.outputs;
+    if (r.targets.values.empty()) {
+      one_hot_.assign(static_cast<size_t>(r.outputs), 0.0f);
+      one_hot_[static_cast<size_t>(r.targets.labels[static_cast<size_t>(r.n)])] = 1;
+      targets = one_hot_.data();
     }
-    return loss / static_cast<double>(r.outputs);
+    return sigmoid_loss(r.y, targets, r.dy, 1.0f / static_cast<float>(divisor * r.outputs),
+                        r.outputs) /
+           static_cast<double>(r.outputs);
   }
 
   static double square_row(const Row& r, int64_t divisor) {
@@ -97,6 +99,7 @@ class CpuLoss final : public LossKernel {
   }
 
   LossSpec s_;
+  std::vector<float> one_hot_;
 };
 
 }  // namespace

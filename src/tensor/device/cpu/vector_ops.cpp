@@ -28,6 +28,16 @@ void add_arrays(float* HWY_RESTRICT into, const float* HWY_RESTRICT from, int64_
   for (; i < count; ++i) into[i] += from[i];
 }
 
+void add_scaled_array(float* HWY_RESTRICT into, const float* HWY_RESTRICT from, float scale,
+                      int64_t count) {
+  const Floats d;
+  const Vec factor = hn::Set(d, scale);
+  int64_t i = 0;
+  for (; i + lanes() <= count; i += lanes())
+    hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, from + i), hn::LoadU(d, into + i)), d, into + i);
+  for (; i < count; ++i) into[i] += scale * from[i];
+}
+
 // Sixteen sums whatever the vector, so that every machine adds in the same order.
 double squares(const float* values, int64_t count) {
   constexpr int64_t ways = 16;
@@ -68,6 +78,7 @@ namespace lockstep {
 
 HWY_EXPORT(mask_dead);
 HWY_EXPORT(add_arrays);
+HWY_EXPORT(add_scaled_array);
 HWY_EXPORT(squares);
 HWY_EXPORT(sum_columns);
 HWY_EXPORT(target_name);
@@ -78,6 +89,10 @@ void mask_where_dead(float* dy, const float* y, int64_t count) {
 
 void add_to(float* into, const float* from, int64_t count) {
   HWY_DYNAMIC_DISPATCH(add_arrays)(into, from, count);
+}
+
+void add_scaled(float* into, const float* from, float scale, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_array)(into, from, scale, count);
 }
 
 double sum_of_squares(const float* values, int64_t count) {

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <vector>
 
 #include "tensor/device/reference/reference_device.h"
+#include "tensor/touched_rows.h"
 
 namespace lockstep {
 namespace {
@@ -10,7 +12,9 @@ class ReferenceDense final : public Kernel {
   explicit ReferenceDense(const DenseSpec& spec) : s_(spec) {}
   const char* name() const override { return "reference"; }
 
-  void forward(const Pass& p) override {
+  void forward(const Pass& pass) override {
+    const std::vector<float> laid_out = dense_rows(pass);
+    const Pass p = with_rows(pass, laid_out);
     const float* bias = p.weights + aligned_floats(s_.in * s_.out);
     for (int64_t n = 0; n < p.rows; ++n)
       for (int64_t o = 0; o < s_.out; ++o) {
@@ -21,7 +25,10 @@ class ReferenceDense final : public Kernel {
       }
   }
 
-  void backward(const Pass& p) override {
+  void backward(const Pass& pass) override {
+    const std::vector<float> laid_out = dense_rows(pass);
+    const Pass p = with_rows(pass, laid_out);
+    if (s_.sparse) p.touched->add_all();
     const auto dz = [&](int64_t n, int64_t o) {
       return s_.relu && p.y[n * s_.out + o] <= 0 ? 0.0 : double(p.dy[n * s_.out + o]);
     };
@@ -48,6 +55,19 @@ class ReferenceDense final : public Kernel {
   }
 
  private:
+  // Sparse rows with all their zeros.
+  std::vector<float> dense_rows(const Pass& p) const {
+    std::vector<float> x(s_.sparse ? static_cast<size_t>(p.rows * s_.in) : 0);
+    for (int64_t n = 0; s_.sparse && n < p.rows; ++n)
+      for (int64_t i = p.sparse.begins[size_t(n)]; i < p.sparse.begins[size_t(n) + 1]; ++i)
+        x[size_t(n * s_.in + p.sparse.columns[size_t(i)])] += p.sparse.values[size_t(i)];
+    return x;
+  }
+  Pass with_rows(Pass p, const std::vector<float>& x) const {
+    if (s_.sparse) p.x = x.data();
+    return p;
+  }
+
   DenseSpec s_;
 };
 

@@ -22,7 +22,7 @@ class ReferenceLoss final : public LossKernel {
                                       : double(targets.values[size_t(n * s_.outputs + o)]);
       };
       const int64_t best = std::max_element(row, row + s_.outputs) - row;
-      if (!targets.labels.empty() && best == targets.labels[size_t(n)]) ++sums.correct;
+      if (target(best) > 0.5) ++sums.correct;
       sums.loss += row_loss(row, target, d, double(divisor));
     }
     return sums;

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "data/posts/features.h"
+#include "data/posts/follow_graph.h"
+#include "data/raw_dataset.h"
+
+namespace lockstep {
+
+// One sample a post: the words of its text, and all accounts that its author is known to follow as
+// targets. The label is the author, so that splits can keep every author's share.
+class PostDataset final : public RawDataset {
+ public:
+  PostDataset(SparseMatrix features, int64_t width, std::vector<int32_t> authors,
+              FollowGraph graph);
+
+  bool sparse() const override { return true; }
+  bool multi_label() const override { return true; }
+  void read(std::span<const int64_t> rows, Batch& batch) const override;
+  Normalizer fit(const std::string&, std::span<const int64_t>) const override { return {}; }
+  const FollowGraph& graph() const { return graph_; }
+
+ protected:
+  void read_row(int64_t row, std::span<float> out) const override;
+
+ private:
+  SparseMatrix features_;
+  FollowGraph graph_;
+};
+
+// The posts that a part of a split is made of; null where the data are something else.
+const PostDataset* posts_of(const Dataset& part);
+
+}  // namespace lockstep

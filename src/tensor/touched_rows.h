@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lockstep {
+
+// Which rows of a weight matrix have gradients other than 0, where a sparse input touches few of
+// them. Time is spent on these rows only, however many there are in all.
+class TouchedRows {
+ public:
+  TouchedRows(int64_t rows, int64_t width) : width_(width), marked_(static_cast<size_t>(rows)) {}
+
+  int64_t rows() const { return static_cast<int64_t>(marked_.size()); }
+  int64_t width() const { return width_; }
+  std::span<const int32_t> list() const { return list_; }  // in the order they were touched
+
+  void add(int32_t row) {
+    if (marked_[static_cast<size_t>(row)]) return;
+    marked_[static_cast<size_t>(row)] = 1;
+    list_.push_back(row);
+  }
+  void add(std::span<const int32_t> rows) {
+    for (const int32_t row : rows) add(row);
+  }
+  void add_all();
+  // Zeroes these rows of the gradients and forgets them.
+  void clear(float* gradients);
+
+  // Runs of neighbouring rows, from first to last.
+  struct Run {
+    int64_t begin, end;
+  };
+  std::vector<Run> runs() const;
+
+ private:
+  int64_t width_;
+  std::vector<uint8_t> marked_;
+  std::vector<int32_t> list_;
+};
+
+}  // namespace lockstep

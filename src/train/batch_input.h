@@ -1,0 +1,17 @@
+#pragma once
+
+#include "data/dataset.h"
+#include "tensor/kernel.h"
+
+namespace lockstep {
+
+// A batch as a network takes it.
+inline Input input_of(const Batch& batch) {
+  if (batch.begins.empty()) return batch.x.data();
+  return SparseRows{batch.begins, batch.columns, batch.values};
+}
+inline Targets targets_of(const Batch& batch) {
+  return {.labels = batch.labels, .values = batch.targets};
+}
+
+}  // namespace lockstep

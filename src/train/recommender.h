@@ -1,0 +1,54 @@
+#pragma once
+
+#include "data/posts/post_dataset.h"
+#include "nn/program.h"
+#include "parallel/step_result.h"
+
+namespace lockstep {
+
+// How well rankings of `top` accounts find the follows that were hidden, over users who have some.
+struct RankingScores {
+  double precision = 0;  // share of the recommended that are hidden follows
+  double recall = 0;     // share of the hidden follows that are recommended
+  double hit_rate = 0;   // share of users with at least one found
+};
+
+struct Recommendation {
+  int64_t account = 0;
+  double score = 0;
+};
+
+// Scores of all accounts for all users: something to rank by.
+class AccountScores {
+ public:
+  explicit AccountScores(const FollowGraph& graph)
+      : graph_(&graph), scores_(static_cast<size_t>(graph.size() * graph.size())) {}
+
+  double& at(int64_t user, int64_t account) {
+    return scores_[static_cast<size_t>(user * graph_->size() + account)];
+  }
+  // The best accounts that the user is not known to follow; ties by number.
+  std::vector<Recommendation> best(int64_t user, int64_t top) const;
+  RankingScores measure(int64_t top) const;
+
+ private:
+  const FollowGraph* graph_;
+  std::vector<double> scores_;
+};
+
+// The network's outputs as probabilities, averaged over a user's posts. Users without posts are
+// recommended what is popular.
+AccountScores network_scores(const PostDataset& posts, Program& program,
+                             const Parameters& parameters);
+
+// What needs no network: chance, the most followed, the most followed of the user's own group.
+AccountScores random_scores(const FollowGraph& graph, uint64_t seed);
+AccountScores popularity_scores(const FollowGraph& graph);
+AccountScores group_scores(const FollowGraph& graph);
+
+// precision_at_10, recall_at_10, hit_rate_at_10 and the baselines' precision.
+std::vector<NamedFigure> recommendation_figures(const PostDataset& posts, const Network& network,
+                                                const Parameters& parameters, Device& device,
+                                                int64_t top);
+
+}  // namespace lockstep
