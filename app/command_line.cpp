@@ -26,6 +26,8 @@ Examples:
   lockstep data show mnist 0..24                   look at the data
   lockstep train cnn-690k --ranks 4                on four ranks
   lockstep crossval mnist-cnn-sgd --ranks 4        ten folds, four at a time
+  lockstep study mpi-mnist-scaling --quick         a published experiment, with tables and figures
+  lockstep report runs/* -o report.html            one page of many runs
   lockstep bench cnn-690k --threads 2              how fast does this machine train?
   lockstep doctor                                  what does this machine have, what would hurt?
 )";
@@ -95,6 +97,8 @@ void add_verbs(CLI::App& app) {
   add_eval_verb(app);
   add_predict_verb(app);
   add_recommend_verb(app);
+  add_study_verb(app);
+  add_report_verb(app);
   add_models_verb(app);
   add_data_verb(app);
   add_bench_verb(app);

@@ -44,12 +44,23 @@ Shape parse_shape(const std::string& text) {
   throw UserError("--input {}: something like 28x28x1 or 784 was expected", text);
 }
 
+namespace {
+
+// Of UTF-8: bytes that do not continue a letter.
+size_t letters(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+}  // namespace
+
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows)
     for (size_t c = 0; c < row.size(); ++c) {
       if (c == widths.size()) widths.push_back(0);
-      widths[c] = std::max(widths[c], row[c].size());
+      widths[c] = std::max(widths[c], letters(row[c]));
     }
   std::string text;
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -59,8 +70,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
       const std::string& sample = rows[rows.size() > 1 ? 1 : 0][c];
       const bool number = !sample.empty() && (std::isdigit(static_cast<unsigned char>(sample[0])));
       line += c == 0 ? "" : "  ";
-      line +=
-          number ? fmt::format("{:>{}}", cell, widths[c]) : fmt::format("{:<{}}", cell, widths[c]);
+      const std::string filling(widths[c] - letters(cell), ' ');
+      line += number ? filling + cell : cell + filling;
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     if (r == 0) {

@@ -4,7 +4,7 @@
 function(lockstep_module name)
   set(target lockstep_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/(onednn|mpi)/")  # libraries of their own
+  list(FILTER sources EXCLUDE REGEX "/(onednn|mpi|cairo)/")  # libraries of their own
   add_library(${target} STATIC ${sources})
   add_library(lockstep::${name} ALIAS ${target})
   set(view ${PROJECT_BINARY_DIR}/headers/${name})

@@ -11,7 +11,17 @@ std::string location(const toml::node& node, const std::string& source) {
   return fmt::format("{} line {}", source, node.source().begin.line);
 }
 
-TomlValue value_of(const toml::node& node, const std::string& key, const std::string& source) {
+// An item of a list as a configuration would write it.
+std::string item_text(const toml::node& item, const std::string& key, const std::string& source) {
+  if (const auto number = item.as_integer()) return std::to_string(number->get());
+  if (const auto number = item.as_floating_point()) return fmt::format("{}", number->get());
+  if (const auto flag = item.as_boolean()) return flag->get() ? "true" : "false";
+  throw UserError("{}: {} holds something that is neither text, number nor true/false",
+                  location(item, source), key);
+}
+
+TomlValue value_of(const toml::node& node, const std::string& key, const std::string& source,
+                   bool any_lists = false) {
   const std::string where = location(node, source);
   if (const auto text = node.as_string()) return {text->get(), where};
   if (const auto number = node.as_integer()) return {number->get(), where};
@@ -21,6 +31,10 @@ TomlValue value_of(const toml::node& node, const std::string& key, const std::st
     std::vector<std::string> items;
     for (const toml::node& item : *list) {
       const auto text = item.as_string();
+      if (!text && any_lists) {
+        items.push_back(item_text(item, key, source));
+        continue;
+      }
       if (!text)
         throw UserError("{}: {} holds something that is not a string", location(item, source), key);
       items.push_back(text->get());
@@ -32,13 +46,17 @@ TomlValue value_of(const toml::node& node, const std::string& key, const std::st
 }
 
 void collect(const toml::table& table, const std::string& prefix, const std::string& source,
-             TomlValues& values) {
+             TomlValues& values, bool any_lists) {
   for (const auto& [name, node] : table) {
     const std::string key = prefix + std::string(name.str());
     if (const toml::table* inner = node.as_table())
-      collect(*inner, key + ".", source, values);
+      collect(*inner, key + ".", source, values, any_lists);
+    else if (const toml::array* tables = node.as_array();
+             any_lists && tables && tables->is_array_of_tables())
+      for (size_t i = 0; i < tables->size(); ++i)
+        collect(*(*tables)[i].as_table(), fmt::format("{}.{}.", key, i), source, values, true);
     else
-      values.emplace_back(key, value_of(node, key, source));
+      values.emplace_back(key, value_of(node, key, source, any_lists));
   }
 }
 
@@ -50,15 +68,27 @@ std::string TomlValue::type() const {
   return names[data.index()];
 }
 
-TomlValues parse_toml(const std::string& text, const std::string& source) {
+namespace {
+
+TomlValues parse(const std::string& text, const std::string& source, bool any_lists) {
   TomlValues values;
   try {
-    collect(toml::parse(text, source), "", source, values);
+    collect(toml::parse(text, source), "", source, values, any_lists);
   } catch (const toml::parse_error& error) {
     throw UserError("{} line {}, column {}: {}", source, error.source().begin.line,
                     error.source().begin.column, error.description());
   }
   return values;
+}
+
+}  // namespace
+
+TomlValues parse_toml(const std::string& text, const std::string& source) {
+  return parse(text, source, false);
+}
+
+TomlValues parse_toml_lists(const std::string& text, const std::string& source) {
+  return parse(text, source, true);
 }
 
 std::pair<std::string, TomlValue> parse_assignment(const std::string& assignment) {

@@ -20,6 +20,10 @@ using TomlValues = std::vector<std::pair<std::string, TomlValue>>;  // by dotted
 
 TomlValues parse_toml(const std::string& text, const std::string& source);
 
+// The same for files with more in them: lists may hold numbers too and become the texts of their
+// items as TOML has them; entry i of a list of tables [[name]] has keys name.i.key.
+TomlValues parse_toml_lists(const std::string& text, const std::string& source);
+
 // "key=value" as on a command line: the value is TOML, or a bare string.
 std::pair<std::string, TomlValue> parse_assignment(const std::string& assignment);
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/fetch_files.h"
-#include "data/run_command.h"
+#include "base/run_command.h"
 
 namespace lockstep {
 namespace {

@@ -50,6 +50,10 @@ struct Assign {
 
   void operator()(std::string* target) const {
     const auto* text = std::get_if<std::string>(&value.data);
+    // On a command line the text 0 looks like a number.
+    const std::string bare =
+        value.where.substr(std::min(value.where.find('=') + 1, value.where.size()));
+    if (!text && value.where.starts_with("--set ")) text = &bare;
     if (!text) wrong_type(setting, value, "text in quotes");
     const auto& choices = setting.choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end())

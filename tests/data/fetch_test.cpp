@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/fetch_files.h"
-#include "data/run_command.h"
+#include "base/run_command.h"
 #include "data_testing.h"
 #include "gzip_testing.h"
 

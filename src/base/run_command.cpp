@@ -1,4 +1,4 @@
-#include "data/run_command.h"
+#include "base/run_command.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -57,16 +58,23 @@ pid_t start(const std::vector<std::string>& words, const fs::path& folder, const
 }  // namespace
 
 void run_command(const std::vector<std::string>& words, const fs::path& folder,
-                 std::chrono::milliseconds limit) {
-  const fs::path log = fs::absolute(folder / (words[0] + ".log"));
-  const auto deadline = std::chrono::steady_clock::now() + limit;
+                 std::chrono::milliseconds limit, const fs::path& own_log,
+                 const std::atomic<bool>* stop) {
+  const fs::path log = fs::absolute(own_log.empty() ? folder / (words[0] + ".log") : own_log);
+  auto deadline = std::chrono::steady_clock::now() + limit;
   const pid_t pid = start(words, folder, log);
   int status = 0;
+  bool asked = false;
   for (;;) {
     const pid_t ended = ::waitpid(pid, &status, WNOHANG);
     if (ended == pid) break;
     if (ended < 0 && errno != EINTR)
       throw Failure("cannot wait for {}: {}", words[0], std::strerror(errno));
+    if (stop && !asked && stop->load()) {
+      asked = true;
+      ::kill(pid, SIGTERM);
+      deadline = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(30));
+    }
     if (std::chrono::steady_clock::now() >= deadline) {
       ::kill(-pid, SIGKILL);
       while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {

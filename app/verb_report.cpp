@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "study/report_file.h"
+#include "verbs.h"
+
+namespace lockstep {
+namespace {
+
+struct Options {
+  std::vector<std::string> folders;
+  std::string out = "report.html", title = "Lockstep report";
+};
+
+void report(const Options& options) {
+  const std::vector<fs::path> folders(options.folders.begin(), options.folders.end());
+  for (const std::string& skipped : write_report(folders, options.out, options.title))
+    fmt::print(stderr, "skipped: {}\n", skipped);
+  fmt::print("{}\n", options.out);
+}
+
+}  // namespace
+
+void add_report_verb(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "report", R"(Make one HTML page of runs and studies: tables, curves, where the time went.
+
+Examples:
+  lockstep report runs/* -o report.html
+  lockstep report runs/mpi-mnist-scaling --title "Scaling of our CNN"
+)");
+  verb->add_option("folders", options->folders, "run folders and study folders")->required();
+  verb->add_option("-o,--out", options->out, "the file (default: report.html)");
+  verb->add_option("--title", options->title, "what the page is called");
+  verb->callback([options] { report(*options); });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "report/figure.h"
+
+namespace lockstep {
+
+// What the library lockstep_figures offers; it is loaded when figures are drawn.
+struct FigureLibrary {
+  void (*draw)(const Figure& figure, const fs::path& file, bool png);
+};
+
+}  // namespace lockstep
+
+extern "C" const lockstep::FigureLibrary lockstep_figures_library;

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lockstep {
+
+// One self-contained HTML file. The data: title, subtitle, cards, skipped, studies, runs, machine,
+// as page/page.js reads them.
+std::string report_page(const nlohmann::ordered_json& data);
+
+}  // namespace lockstep

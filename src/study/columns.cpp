@@ -1,0 +1,53 @@
+#include "study/columns.h"
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace lockstep {
+
+const std::vector<ColumnKind>& known_columns() {
+  static const std::vector<ColumnKind> all = {
+      {"total_seconds", "total s", "reading, training and testing"},
+      {"read_seconds", "read s", "reading the data"},
+      {"gradient_seconds", "gradient s", "gradients of one batch, median"},
+      {"epoch_seconds", "epoch s", "one epoch, median"},
+      {"samples_per_second", "samples/s", "throughput of training"},
+      {"test_accuracy", "test accuracy", "on the test part", false, true},
+      {"test_loss", "test loss", "on the test part"},
+      {"train_accuracy", "train accuracy", "of the last epoch", false, true},
+      {"train_loss", "train loss", "of the last epoch"},
+      {"fold_accuracy", "fold accuracy", "mean of the folds", false, true},
+      {"fold_accuracy_deviation", "± folds", "standard deviation between folds", false, true},
+      {"fold_seconds", "fold s", "all folds, added up"},
+      {"precision_at_10", "precision@10", "hidden follows among ten recommended"},
+      {"recall_at_10", "recall@10", "of the hidden follows among ten recommended"},
+      {"peak_memory_bytes", "peak bytes", "memory of rank 0"},
+      {"parallel.exposed_communication_share", "communication", "not hidden", false, true},
+      {"parallel.waiting_share", "waiting", "for other ranks", false, true},
+      {"parallel.computing_share", "computing", "", false, true},
+      {"speed_up", "speed-up", "T1 / Tn", true},
+      {"efficiency", "efficiency", "speed-up / n; weak scaling: T1 / Tn", true, true},
+      {"improvement", "PI %", "(T1 - Tn) / T1 × 100", true},
+      {"gain", "gain %", "against the slowest point: (Tmax - T) / Tmax × 100", true},
+      {"karp_flatt", "Karp-Flatt", "serial share: (1/S - 1/n) / (1 - 1/n)", true},
+  };
+  return all;
+}
+
+ColumnKind column_named(const std::string& name) {
+  for (const ColumnKind& column : known_columns())
+    if (column.name == name) return column;
+  return {name, name, ""};
+}
+
+void check_column(const std::string& name, const std::string& source) {
+  std::vector<std::string> names;
+  for (const ColumnKind& column : known_columns()) {
+    if (column.name == name) return;
+    names.push_back(column.name);
+  }
+  if (const std::string close = nearest(name, names); !close.empty())
+    throw UserError("{}: there is no column '{}'; did you mean '{}'?", source, name, close);
+}
+
+}  // namespace lockstep

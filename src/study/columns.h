@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// A figure of a point: of a run's summary.json, or derived from the times of several points.
+struct ColumnKind {
+  std::string name, title, description;
+  bool derived = false;
+  bool percentage = false;  // of a share: shown × 100
+};
+
+const std::vector<ColumnKind>& known_columns();
+// Any other number of summary.json is a column too: its name, with dots for what is inside.
+ColumnKind column_named(const std::string& name);
+// Fails for a name that is close to a known one but is not it.
+void check_column(const std::string& name, const std::string& source);
+
+}  // namespace lockstep

@@ -1,0 +1,114 @@
+#include "study/runner.h"
+
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/run_command.h"
+#include "study/results.h"
+
+namespace lockstep {
+namespace {
+
+struct Job {
+  const StudyPoint* point;
+  int64_t repeat;  // below 0: to warm up
+};
+
+std::vector<std::string> words_of(const Study& study, const Job& job, const fs::path& program,
+                                  const fs::path& out) {
+  std::vector<std::string> words = {program.string(), study.verb, job.point->config,
+                                    "--quiet",        "--out",    out.string()};
+  const auto set = [&](const std::string& change) {
+    words.push_back("--set");
+    words.push_back(change);
+  };
+  for (const std::string& change : study.changes) set(change);
+  for (const auto& [key, value] : job.point->keys)
+    if (key != "config") set(key + "=" + value);
+  // Repeats differ in their seed, as far as the study does not say otherwise.
+  bool seeded = job.point->value("seed") != "";
+  for (const std::string& change : study.changes) seeded = seeded || change.starts_with("seed=");
+  if (!seeded) set(fmt::format("seed={}", std::max<int64_t>(0, job.repeat) + 1));
+  return words;
+}
+
+// What was run, to know it again; the folder's own place does not matter.
+std::string receipt(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 1; i < words.size(); ++i)
+    if (words[i] != "--out" && words[i - 1] != "--out") text += words[i] + "\n";
+  return text;
+}
+
+bool is_done(const fs::path& run, const std::vector<std::string>& words) {
+  return fs::exists(run / "summary.json") && fs::exists(run / "words.txt") &&
+         read_text(run / "words.txt") == receipt(words);
+}
+
+std::vector<Job> jobs_of(const Study& study) {
+  std::vector<Job> jobs;
+  for (const StudyPoint& point : study.points)
+    for (int64_t repeat = 0; repeat < study.repeats; ++repeat) jobs.push_back({&point, repeat});
+  std::vector<int64_t> order(jobs.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+  Rng rng(1, Purpose::shuffle, jobs.size());
+  shuffle(order, rng);
+  std::vector<Job> shuffled;
+  for (const int64_t i : order) shuffled.push_back(jobs[static_cast<size_t>(i)]);
+  return shuffled;
+}
+
+}  // namespace
+
+bool run_study(const Study& study, const fs::path& folder, const fs::path& program,
+               const ShowProgress& show, const std::atomic<bool>& stop) {
+  constexpr auto limit = std::chrono::hours(24 * 7);
+  const std::vector<Job> jobs = jobs_of(study);
+  const WallClock clock;
+  const double start = clock.seconds();
+  StudyProgress progress{.all = static_cast<int64_t>(jobs.size())};
+  int64_t run_now = 0;
+  make_folder(folder / "points");
+  const auto run = [&](const Job& job, const fs::path& out) {
+    const std::vector<std::string> words = words_of(study, job, program, out);
+    make_folder(out);
+    std::error_code ignored;
+    for (const char* old : {"summary.json", "failed.txt", "words.txt"})
+      fs::remove(out / old, ignored);
+    try {
+      run_command(words, fs::current_path(), limit, out / "log.txt", &stop);
+      if (stop.load()) return;  // it has ended early
+      write_file(out / "words.txt", receipt(words));
+    } catch (const Failure& error) {
+      if (stop.load()) return;
+      ++progress.failed;
+      write_file(out / "failed.txt", std::string(error.what()));
+    }
+  };
+  for (int64_t i = 0; i < study.warmup && !stop.load(); ++i)
+    run({jobs[static_cast<size_t>(i) % jobs.size()].point, -1}, folder / "warm-up");
+  for (const Job& job : jobs) {
+    if (stop.load()) return false;
+    const fs::path out = run_folder(folder, *job.point, job.repeat);
+    progress.point = job.point->label;
+    progress.seconds = clock.seconds() - start;
+    if (run_now > 0)
+      progress.left = progress.seconds / static_cast<double>(run_now) *
+                      static_cast<double>(progress.all - progress.done);
+    show(progress);
+    if (!is_done(out, words_of(study, job, program, out))) {
+      run(job, out);
+      ++run_now;
+    }
+    ++progress.done;
+  }
+  progress.left = 0;
+  progress.point = "";
+  progress.seconds = clock.seconds() - start;
+  show(progress);
+  return !stop.load();
+}
+
+}  // namespace lockstep

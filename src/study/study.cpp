@@ -1,0 +1,212 @@
+#include "study/study.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "study/columns.h"
+
+namespace lockstep {
+namespace {
+
+using Keys = std::vector<std::pair<std::string, TomlValue>>;
+
+std::string text_of(const TomlValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
+  if (const auto* number = std::get_if<int64_t>(&value.data)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value.data)) return fmt::format("{}", *number);
+  if (const auto* flag = std::get_if<bool>(&value.data)) return *flag ? "true" : "false";
+  throw UserError("{}: one value was expected, not a list", value.where);
+}
+
+// Names the key's last part: "ranks" of "parallel.ranks".
+std::string short_name(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+std::string folder_name(std::string label) {
+  for (char& c : label)
+    if (c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20) c = '_';
+  return label;
+}
+
+// Fails with the nearest right key or value where a configuration would not take this one.
+void check_key(const std::string& key, const std::string& value, const std::string& where) {
+  if (key == "config") return;
+  RunConfig scratch;
+  try {
+    set_keys(scratch, {parse_assignment(key + "=" + value)});
+  } catch (const UserError& error) {
+    const std::string text = error.what();
+    throw UserError("{}: {}", where, text.substr(text.find(": ") + 2));
+  }
+}
+
+// Sections of the file that repeat under [quick].
+struct Sections {
+  std::map<std::string, TomlValue> plain;  // by key
+  Keys set, grid;
+  std::map<int, Keys> points, published;
+};
+
+void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
+  const auto rest = [&](const char* prefix) { return key.substr(std::string(prefix).size()); };
+  const auto numbered = [&](const std::string& tail, std::map<int, Keys>& all) {
+    const size_t dot = tail.find('.');
+    all[std::stoi(tail.substr(0, dot))].emplace_back(tail.substr(dot + 1), value);
+  };
+  if (key.starts_with("set."))
+    into.set.emplace_back(rest("set."), value);
+  else if (key.starts_with("grid."))
+    into.grid.emplace_back(rest("grid."), value);
+  else if (key.starts_with("points."))
+    numbered(rest("points."), into.points);
+  else if (key.starts_with("published."))
+    numbered(rest("published."), into.published);
+  else
+    into.plain.insert_or_assign(key, value);
+}
+
+void replace_by(Sections& all, const Sections& quick) {
+  for (const auto& [key, value] : quick.plain) all.plain.insert_or_assign(key, value);
+  for (const auto& entry : quick.set) {
+    std::erase_if(all.set, [&](const auto& old) { return old.first == entry.first; });
+    all.set.push_back(entry);
+  }
+  if (!quick.grid.empty()) all.grid = quick.grid;
+  if (!quick.points.empty()) all.points = quick.points;
+}
+
+void add_grid(const Keys& grid, Study& study) {
+  std::vector<StudyPoint> points = {{.label = "", .config = study.config, .keys = {}}};
+  for (const auto& [key, value] : grid) {
+    const auto* list = std::get_if<std::vector<std::string>>(&value.data);
+    if (!list || list->empty())
+      throw UserError("{}: grid.{} is {}; a list of values was expected, such as [1, 2, 4]",
+                      value.where, key, list ? "an empty list" : value.type());
+    for (const std::string& item : *list) check_key(key, item, value.where);
+    std::vector<StudyPoint> more;
+    for (const StudyPoint& point : points)
+      for (const std::string& item : *list) {
+        StudyPoint next = point;
+        if (key == "config") next.config = item;
+        next.keys.emplace_back(key, item);
+        next.label += (next.label.empty() ? "" : ", ") + short_name(key) + "=" + item;
+        more.push_back(std::move(next));
+      }
+    points = std::move(more);
+  }
+  if (!grid.empty()) study.points.insert(study.points.end(), points.begin(), points.end());
+}
+
+void add_points(const std::map<int, Keys>& tables, Study& study) {
+  for (const auto& [number, keys] : tables) {
+    StudyPoint point{.label = "", .config = study.config, .keys = {}};
+    for (const auto& [key, value] : keys) {
+      if (key == "label") {
+        point.label = text_of(value);
+        continue;
+      }
+      check_key(key, text_of(value), value.where);
+      if (key == "config") point.config = text_of(value);
+      point.keys.emplace_back(key, text_of(value));
+    }
+    if (point.label.empty())
+      for (const auto& [key, value] : point.keys)
+        point.label += (point.label.empty() ? "" : ", ") + short_name(key) + "=" + value;
+    study.points.push_back(std::move(point));
+  }
+}
+
+void check(const Study& study, const Sections& all, const std::string& source) {
+  if (study.config.empty() && std::any_of(study.points.begin(), study.points.end(),
+                                          [](const StudyPoint& p) { return p.config.empty(); }))
+    throw UserError("{}: config is missing: the preset or file that the study is about", source);
+  if (study.points.empty())
+    throw UserError("{}: there is nothing to run: give [grid] with lists of values, or [[points]]",
+                    source);
+  for (const auto& [key, value] : all.set)
+    for (const auto& [other, list] : all.grid)
+      if (key == other)
+        throw UserError("{}: {} is in [set] and in [grid], at {}; keep one", value.where, key,
+                        list.where);
+  std::vector<std::string> labels;
+  for (const StudyPoint& point : study.points) labels.push_back(point.label);
+  std::vector<std::string> sorted = labels;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    throw UserError("{}: two points are called '{}'; give them a label each", source, *twice);
+}
+
+}  // namespace
+
+std::string StudyPoint::value(const std::string& key) const {
+  for (const auto& [own, text] : keys)
+    if (own == key) return text;
+  return "";
+}
+
+Study parse_study(const std::string& text, const std::string& source, bool quick) {
+  Sections all, replaced;
+  for (const auto& [key, value] : parse_toml_lists(text, source)) {
+    if (key.starts_with("quick."))
+      sort_in(key.substr(6), value, replaced);
+    else
+      sort_in(key, value, all);
+  }
+  if (quick) replace_by(all, replaced);
+
+  Study study;
+  const std::map<std::string, std::string*> texts = {
+      {"name", &study.name},   {"title", &study.title},   {"notes", &study.notes},
+      {"verb", &study.verb},   {"config", &study.config}, {"spread", &study.spread},
+      {"scale", &study.scale}, {"time", &study.time},     {"more_is", &study.more_is}};
+  std::vector<std::string> known = {"repeats", "warmup", "columns"};
+  for (const auto& [key, target] : texts) known.push_back(key);
+  for (const auto& [key, value] : all.plain) {
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw UserError("{}: a study has no key '{}'; {}", value.where, key, suggestion(key, known));
+    if (const auto found = texts.find(key); found != texts.end())
+      *found->second = text_of(value);
+    else if (const auto* number = std::get_if<int64_t>(&value.data);
+             number && *number >= (key == "repeats" ? 1 : 0) && *number <= 1000)
+      (key == "repeats" ? study.repeats : study.warmup) = *number;
+    else if (const auto* list = std::get_if<std::vector<std::string>>(&value.data);
+             list && key == "columns")
+      study.columns = *list;
+    else
+      throw UserError("{}: {} is not possible here", value.where, key);
+  }
+  const auto one_of = [&](const std::string& key, const std::string& value,
+                          const std::vector<std::string>& choices) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end())
+      throw UserError("{}: {} = \"{}\" is not known; {}", source, key, value,
+                      suggestion(value, choices));
+  };
+  one_of("verb", study.verb, {"train", "crossval"});
+  one_of("spread", study.spread, {"iqr", "bootstrap"});
+  one_of("more_is", study.more_is, {"strong", "weak"});
+  for (const std::string& column : study.columns) check_column(column, source);
+  for (const auto& [key, value] : all.set) {
+    check_key(key, text_of(value), value.where);
+    study.changes.push_back(key + "=" + text_of(value));
+  }
+  add_grid(all.grid, study);
+  add_points(all.points, study);
+  for (StudyPoint& point : study.points) point.label = folder_name(point.label);
+  for (const auto& [number, keys] : all.published) {
+    PublishedPoint point;
+    for (const auto& [key, value] : keys) {
+      if (key == "label")
+        point.label = text_of(value);
+      else if (const auto* real = std::get_if<double>(&value.data))
+        point.values[key] = *real;
+      else if (const auto* whole = std::get_if<int64_t>(&value.data))
+        point.values[key] = static_cast<double>(*whole);
+    }
+    study.published.push_back(std::move(point));
+  }
+  check(study, all, source);
+  return study;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "train/run_config.h"
+
+namespace lockstep {
+
+// One point of a grid: what it changes in the configuration, as key=value.
+struct StudyPoint {
+  std::string label;   // "ranks=4, strategy=all-reduce"; also the name of its folder
+  std::string config;  // a preset or file
+  std::vector<std::pair<std::string, std::string>> keys;  // the grid's, in the file's order
+
+  std::string value(const std::string& key) const;  // "" where the point does not set it
+};
+
+// Figures that others have published for a point.
+struct PublishedPoint {
+  std::string label;
+  std::map<std::string, double> values;
+};
+
+// An experiment: a grid over configuration keys, how often each point is run, what is reported.
+struct Study {
+  std::string name, title, notes;
+  std::string verb = "train";  // or crossval
+  std::string config;
+  std::vector<std::string> changes;  // key=value, of every point
+  std::vector<StudyPoint> points;
+  int64_t repeats = 1, warmup = 0;       // warm-up runs are not counted
+  std::string spread = "iqr";            // or bootstrap: the 95% interval of the median
+  std::string scale = "parallel.ranks";  // what grows: n of speed-up and efficiency
+  std::string time = "total_seconds";    // what speed-up is about
+  std::string more_is = "strong";        // or weak: the work grows with n
+  std::vector<std::string> columns;
+  std::vector<PublishedPoint> published;
+};
+
+// `folder`: where relative file names start. With `quick`, what [quick] says replaces the rest.
+Study parse_study(const std::string& text, const std::string& source, bool quick);
+
+}  // namespace lockstep
