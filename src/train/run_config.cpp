@@ -188,6 +188,7 @@ std::string lasting_toml(RunConfig config) {
   config.parallel.affinity = defaults.parallel.affinity;
   config.parallel.timeout = defaults.parallel.timeout;
   config.crossval.groups = 0;
+  config.report = defaults.report;
   return to_toml(config);
 }
 

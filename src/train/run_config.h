@@ -34,6 +34,10 @@ struct TrainConfig {
   int64_t log_every = 50;        // steps between lines of metrics.jsonl; 0: epochs only
 };
 
+struct ReportConfig {
+  bool tensorboard = true;
+};
+
 // Everything that decides what a run does. `lockstep train` of a saved one repeats the run bit by
 // bit.
 struct RunConfig {
@@ -48,6 +52,7 @@ struct RunConfig {
   DeviceConfig device;
   ParallelConfig parallel;
   CrossvalConfig crossval;
+  ReportConfig report;
 };
 
 // One key of the configuration: where it is kept, what it means, what it may be.

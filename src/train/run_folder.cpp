@@ -10,6 +10,31 @@
 #include "train/versions.h"
 
 namespace lockstep {
+
+// A line of metrics.jsonl. Numbers only, and many lines: a tree of JSON values would cost more than
+// a small network's epoch.
+class MetricsLine {
+ public:
+  MetricsLine& add(std::string_view name, double value) {
+    scalars_.emplace_back(name, value);
+    text_ += text_.empty() ? '{' : ',';
+    if (std::isfinite(value))
+      fmt::format_to(std::back_inserter(text_), FMT_COMPILE("\"{}\":{}"), name, value);
+    else
+      fmt::format_to(std::back_inserter(text_), FMT_COMPILE("\"{}\":null"), name);
+    return *this;
+  }
+  MetricsLine& add(std::string_view name, int64_t value) {
+    return add(name, static_cast<double>(value));
+  }
+  std::string text() const { return text_ + '}'; }
+  const std::vector<NamedScalar>& scalars() const { return scalars_; }
+
+ private:
+  std::string text_;
+  std::vector<NamedScalar> scalars_;
+};
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -32,10 +57,13 @@ fs::path made(const fs::path& path, int64_t resumed_after) {
   make_folder(path / "model");
   std::error_code ignored;
   for (const char* old : {"summary.json", "trace.json"}) fs::remove(path / old, ignored);
-  if (resumed_after == 0)
+  if (resumed_after == 0) {
     fs::remove_all(path / "checkpoints", ignored);
-  else if (fs::exists(path / "metrics.jsonl"))
+    for (const auto& file : fs::directory_iterator(path, ignored))
+      if (EventFile::is_event_file(file.path())) fs::remove(file.path(), ignored);
+  } else if (fs::exists(path / "metrics.jsonl")) {
     cut_metrics(path / "metrics.jsonl", resumed_after);
+  }
   return path;
 }
 
@@ -43,27 +71,6 @@ fs::path made(const fs::path& path, int64_t resumed_after) {
 std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
-
-// A line of metrics.jsonl. Numbers only, and many lines: a tree of JSON values would cost more than
-// a small network's epoch.
-class MetricsLine {
- public:
-  MetricsLine& add(std::string_view name, double value) {
-    text_ += text_.empty() ? '{' : ',';
-    if (std::isfinite(value))
-      fmt::format_to(std::back_inserter(text_), FMT_COMPILE("\"{}\":{}"), name, value);
-    else
-      fmt::format_to(std::back_inserter(text_), FMT_COMPILE("\"{}\":null"), name);
-    return *this;
-  }
-  MetricsLine& add(std::string_view name, int64_t value) {
-    return add(name, static_cast<double>(value));
-  }
-  std::string text() const { return text_ + '}'; }
-
- private:
-  std::string text_;
-};
 
 void add_evaluation(MetricsLine& line, const Evaluation& e) {
   const double seconds = std::max(e.seconds, 1e-9);
@@ -134,23 +141,28 @@ RunFolder::RunFolder(const fs::path& path, const RunConfig& config, int64_t resu
     : path_(made(path, resumed_after)),
       log_every_(config.train.log_every),
       metrics_(path / "metrics.jsonl", resumed_after > 0) {
+  if (config.report.tensorboard) events_ = std::make_unique<EventFile>(path_);
   commits_.add({path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config)});
+}
+
+void RunFolder::log(int64_t step, const MetricsLine& line) {
+  metrics_.append(line.text());
+  if (events_) events_->add(step, line.scalars());
 }
 
 void RunFolder::step_done(const StepReport& r) {
   if (log_every_ == 0 || r.global_step % log_every_ != 0) return;
-  metrics_.append(MetricsLine()
-                      .add("train/global_step", r.global_step)
-                      .add("train/epoch", r.epoch)
-                      .add("train/loss", r.loss)
-                      .add("train/grad_norm", r.gradient_norm)
-                      .add("train/learning_rate", r.learning_rate)
-                      .add("time/load", r.times.load)
-                      .add("time/compute", r.times.compute)
-                      .add("time/hidden_communication", r.times.hidden)
-                      .add("time/exposed_communication", r.times.exposed)
-                      .add("time/waiting", r.times.waiting)
-                      .text());
+  log(r.global_step, MetricsLine()
+                         .add("train/global_step", r.global_step)
+                         .add("train/epoch", r.epoch)
+                         .add("train/loss", r.loss)
+                         .add("train/grad_norm", r.gradient_norm)
+                         .add("train/learning_rate", r.learning_rate)
+                         .add("time/load", r.times.load)
+                         .add("time/compute", r.times.compute)
+                         .add("time/hidden_communication", r.times.hidden)
+                         .add("time/exposed_communication", r.times.exposed)
+                         .add("time/waiting", r.times.waiting));
 }
 
 void RunFolder::epoch_done(const EpochReport& r) {
@@ -164,7 +176,7 @@ void RunFolder::epoch_done(const EpochReport& r) {
       .add("train/epoch_seconds", r.seconds)
       .add("train/samples_per_second", r.samples_per_second);
   if (r.validation) add_evaluation(line, *r.validation);
-  metrics_.append(line.text());
+  log(r.global_step, line);
 }
 
 std::string summary_json(const Summary& s) {
@@ -198,6 +210,7 @@ std::string summary_json(const Summary& s) {
 
 void RunFolder::run_ended(const Summary& summary) {
   metrics_.flush();
+  if (events_) events_->flush();
   commits_.add({path_ / "summary.json", summary_json(summary)});
   commits_.finish();
 }

@@ -5,12 +5,16 @@
 #include "base/files.h"
 #include "data/normalizer.h"
 #include "nn/parameters.h"
+#include "train/event_file.h"
 #include "train/observer.h"
 #include "train/run_config.h"
 
 namespace lockstep {
 
-// What a run leaves behind: config.toml, metrics.jsonl, summary.json and model/.
+class MetricsLine;
+
+// What a run leaves behind: config.toml, metrics.jsonl, summary.json, model/ and events for
+// TensorBoard.
 class RunFolder final : public Observer {
  public:
   // Makes the folder and checks that it can be written before any training is done.
@@ -27,9 +31,12 @@ class RunFolder final : public Observer {
   void finish() { commits_.finish(); }  // all that was saved is on the disk
 
  private:
+  void log(int64_t step, const MetricsLine& line);
+
   fs::path path_;
   int64_t log_every_;
   LineFile metrics_;
+  std::unique_ptr<EventFile> events_;  // where TensorBoard's are wanted
   BackgroundCommits commits_;
 };
 

@@ -308,6 +308,9 @@ const std::vector<Setting>& settings() {
        "is kept",
        [](C& c) -> T { return &c.crossval.combine; },
        {"average", "best"}},
+
+      {"report.tensorboard", "write an event file for TensorBoard into the run folder",
+       [](C& c) -> T { return &c.report.tensorboard; }},
   };
   return all;
 }

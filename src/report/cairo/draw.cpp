@@ -230,6 +230,7 @@ void draw_to_file(const Figure& figure, const fs::path& file, bool png) {
                                        static_cast<int>(height * pixels))
           : cairo_svg_surface_create(file.c_str(), width, height),
       cairo_surface_destroy);
+  if (!png) cairo_svg_surface_set_document_unit(surface.get(), CAIRO_SVG_UNIT_PX);
   cairo_t* context = cairo_create(surface.get());
   if (png) cairo_scale(context, pixels, pixels);
   Drawing(figure, context).run();

@@ -86,7 +86,7 @@ function lineChart(chart) {
       svgNode("path", { d: path, fill: "none", stroke: colour(s, i), "stroke-width": 2, "stroke-dasharray": s.dashed ? "6 5" : "none" }, svg);
       for (const p of s.points) {
         if (p[3] > p[2]) svgNode("line", { x1: toX(p[0]), x2: toX(p[0]), y1: toY(p[2]), y2: toY(p[3]), stroke: colour(s, i), "stroke-width": 1.5 }, svg);
-        if (!p[4]) continue;
+        if (!p[4] && s.points.length > 1) continue;
         const sign = p[4] === "simulated" ? svgNode("rect", { x: toX(p[0]) - 4, y: toY(p[1]) - 4, width: 8, height: 8 }, svg)
           : svgNode("circle", { cx: toX(p[0]), cy: toY(p[1]), r: 4.5 }, svg);
         sign.setAttribute("stroke", colour(s, i));
