@@ -112,8 +112,15 @@ TEST(RunConfig, ValuesOfAnotherTypeAreRefused) {
               {"optimizer.lr is text", "a number was expected"});
   expect_says(error_for_set("data.stratified=1"), {"true or false was expected"});
   expect_says(error_for_set("model.layers=dense"), {"a list of texts was expected"});
-  expect_says(error_for_set("name=3"), {"text in quotes was expected"});
+  expect_says(error_of<UserError>([] { parse_config("name = 3\n", "x"); }),
+              {"text in quotes was expected"});
   expect_says(error_for_set("train.batch=half"), {"train.batch is text"});
+}
+
+TEST(RunConfig, TextOnACommandLineNeedsNoQuotes) {
+  RunConfig config;
+  set_keys(config, {parse_assignment("parallel.affinity=0")});
+  EXPECT_EQ(config.parallel.affinity, "0");
 }
 
 TEST(RunConfig, AWholeNumberWillDoForANumber) {
