@@ -31,9 +31,11 @@ void add_report_verb(CLI::App& app) {
 Examples:
   lockstep report runs/* -o report.html
   lockstep report runs/mpi-mnist-scaling --title "Scaling of our CNN"
+  lockstep report runs/* -o table.tex             also .md, .csv; .svg and .png show training loss
 )");
   verb->add_option("folders", options->folders, "run folders and study folders")->required();
-  verb->add_option("-o,--out", options->out, "the file (default: report.html)");
+  verb->add_option("-o,--out", options->out,
+                   "the file (default: report.html); its ending says what is made");
   verb->add_option("--title", options->title, "what the page is called");
   verb->callback([options] { report(*options); });
 }

@@ -72,6 +72,11 @@ void study(const Options& options) {
   const std::string text = find_study(options.study);
   Study study = parse_study(text, options.study, options.quick);
   if (study.name.empty()) study.name = fs::path(options.study).stem().string();
+  // Files that a study names lie beside it.
+  for (StudyPoint& point : study.points) {
+    const fs::path beside = fs::path(options.study).parent_path() / point.config;
+    if (!fs::exists(point.config) && fs::is_regular_file(beside)) point.config = beside.string();
+  }
   study.changes.insert(study.changes.end(), options.changes.begin(), options.changes.end());
   const fs::path folder = options.out.empty()
                               ? fs::path("runs") / (study.name + (options.quick ? "-quick" : ""))

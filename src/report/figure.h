@@ -12,7 +12,8 @@ struct Figure {
   struct Point {
     double x = 0, y = 0;
     double low = 0, high = 0;  // the spread; equal to y where there is none
-    std::string mark;          // "measured", "oversubscribed", "simulated": each has its own sign
+    std::string
+        mark;  // "measured", "oversubscribed", "simulated": each has its own sign; "line": none
   };
   struct Series {
     std::string name;

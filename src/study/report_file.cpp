@@ -79,6 +79,46 @@ Json cards_of(const Json& runs, const Json& studies) {
   return cards;
 }
 
+Table runs_table(const Json& runs, const std::string& title) {
+  Table table{.caption = title,
+              .head = {"run", "ranks", "epochs", "test accuracy", "test loss", "samples/s",
+                       "total s", "kind", "data"},
+              .rows = {},
+              .note = ""};
+  for (const Json& run : runs) {
+    const std::string summary = run["summary"].dump();
+    const auto number = [&](const char* column, double scale, const char* unit) {
+      const auto value = figure_of(summary, column);
+      return value ? fmt::format("{:.4g}{}", *value * scale, unit) : std::string();
+    };
+    const std::string ranks = number("parallel.ranks", 1, "");
+    const Json& s = run["summary"];
+    const bool over = s.value("oversubscribed", false) ||
+                      (s.contains("parallel") && s["parallel"].value("oversubscribed", false));
+    table.rows.push_back(
+        {run["name"].get<std::string>(),
+         ranks.empty() ? fmt::format("{}", s.value("ranks", 1)) : ranks, number("epochs", 1, ""),
+         number("test_accuracy", 100, "%"), number("test_loss", 1, ""),
+         number("samples_per_second", 1, ""), number("total_seconds", 1, ""),
+         mark_name(over ? Mark::oversubscribed : Mark::measured), s.value("data", "")});
+  }
+  return table;
+}
+
+Figure loss_figure(const Json& runs, const std::string& title) {
+  Figure figure{
+      .title = title, .x_label = "step", .y_label = "training loss", .names = {}, .series = {}};
+  for (const Json& run : runs) {
+    Figure::Series series{.name = run["name"].get<std::string>(), .points = {}};
+    for (const Json& p : run["curves"]["loss"]) {
+      const double y = p[1].get<double>();
+      series.points.push_back({p[0].get<double>(), y, y, y, "line"});
+    }
+    figure.series.push_back(std::move(series));
+  }
+  return figure;
+}
+
 }  // namespace
 
 std::vector<std::string> write_report(const std::vector<fs::path>& folders, const fs::path& out,
@@ -118,6 +158,18 @@ std::vector<std::string> write_report(const std::vector<fs::path>& folders, cons
   if (records.empty() && studies.empty())
     throw UserError("there is nothing to report: {}",
                     skipped.empty() ? "no folder was named" : skipped.front());
+  const std::string kind = out.extension();
+  if (kind == ".md" || kind == ".csv" || kind == ".tex") {
+    const Table table = runs_table(records, title);
+    write_file(out, kind == ".md"    ? to_markdown(table)
+                    : kind == ".csv" ? to_csv(table)
+                                     : to_latex(table));
+    return skipped;
+  }
+  if (kind == ".svg" || kind == ".png") {
+    draw(loss_figure(records, title), out);
+    return skipped;
+  }
   const Json data{
       {"title", title},
       {"subtitle", fmt::format("{} run{}", records.size(), records.size() == 1 ? "" : "s")},

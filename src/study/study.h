@@ -39,7 +39,7 @@ struct Study {
   std::vector<PublishedPoint> published;
 };
 
-// `folder`: where relative file names start. With `quick`, what [quick] says replaces the rest.
+// `source` is for messages. With `quick`, what [quick] says replaces the rest.
 Study parse_study(const std::string& text, const std::string& source, bool quick);
 
 }  // namespace lockstep

@@ -31,7 +31,7 @@ std::string cell(const Spread& s, const ColumnKind& column) {
   const std::string unit = column.percentage ? "%" : "";
   std::string text = column.percentage ? fmt::format("{:.2f}", s.median * scale) : number(s.median);
   if (s.count > 1 && s.high > s.low)
-    text += fmt::format(" ({}–{})", number(s.low * scale), number(s.high * scale));
+    text += fmt::format(" ({} to {})", number(s.low * scale), number(s.high * scale));
   return text + unit;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/folds.h"
+#include "data/permutation.h"
 #include "data/subset.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
@@ -46,12 +47,19 @@ Plan make_plan(const CrossvalConfig& c, const Dataset& data, uint64_t seed) {
   return plan;
 }
 
-// Parts of samples that somebody else owns and keeps.
+// A data set that somebody else owns and keeps.
+std::shared_ptr<const Dataset> borrowed(const Dataset& data) {
+  return {std::shared_ptr<void>(), &data};
+}
+
 DataSplits splits_of(const DataSplits& data, const Fold& fold) {
-  const std::shared_ptr<const Dataset> whole(std::shared_ptr<void>(), data.train.get());
+  const std::shared_ptr<const Dataset> whole = borrowed(*data.train);
   DataSplits splits;
   splits.train = std::make_unique<Subset>(whole, fold.train);
   if (!fold.test.empty()) splits.test = std::make_unique<Subset>(whole, fold.test);
+  if (data.validation)
+    splits.validation = std::make_unique<Subset>(borrowed(*data.validation),
+                                                 natural_order(data.validation->size()));
   splits.provenance = fmt::format("{}, {} to train, {} to test", data.provenance, fold.train.size(),
                                   fold.test.size());
   splits.normalizer = data.normalizer;
@@ -265,7 +273,13 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
     group->broadcast(bytes_of(std::span(&done_before, 1)), 0).wait();
     if (done_before) continue;
     const DataSplits splits = splits_of(data, plan.samples[static_cast<size_t>(task)]);
-    const Summary s = train_fold(config, *group, splits, clock, folder_of(folder, mine), stop);
+    const Summary s = [&] {
+      try {
+        return train_fold(config, *group, splits, clock, folder_of(folder, mine), stop);
+      } catch (const Diverged& error) {
+        throw Failure("{}: {}", mine.name(), error.what());
+      }
+    }();
     interrupted = s.ending == Ending::interrupted;
     longest = std::max(longest, s.total_seconds);
     if (group->rank() == 0 && !interrupted && fold_done) {

@@ -51,6 +51,17 @@ TEST_F(Reports, SkipWhatIsDamagedAndNameIt) {
       {"nothing to report"});
 }
 
+TEST_F(Reports, AreTablesAndFiguresByTheFilesEnding) {
+  const std::vector<fs::path> runs = {run("a"), run("b")};
+  for (const char* file : {"r.md", "r.csv", "r.tex", "r.svg", "r.png"})
+    write_report(runs, folder() / file, "Two runs");
+  expect_says(read_text(folder() / "r.md"), {"| a |", "50%", "measured"});
+  expect_says(read_text(folder() / "r.csv"), {"run,ranks", "b,1"});
+  expect_says(read_text(folder() / "r.tex"), {"\\toprule", "50\\%"});
+  expect_says(read_text(folder() / "r.svg"), {"<svg"});
+  EXPECT_GT(fs::file_size(folder() / "r.png"), 1000u);
+}
+
 TEST_F(Reports, OfAThousandRunsAreMadeInTwoSeconds) {
   std::vector<fs::path> runs;
   for (int i = 0; i < 1000; ++i) runs.push_back(run("run" + std::to_string(i)));

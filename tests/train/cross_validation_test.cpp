@@ -122,6 +122,21 @@ TEST_F(CrossValidation, CanTrainAnewOnAll) {
                          plain.weights().begin()));
 }
 
+TEST_F(CrossValidation, StopsEarlyByTheValidationPart) {
+  RunConfig config = five_folds();
+  config.data.validation = 0.2;
+  config.train.keep = "best";
+  const CrossvalSummary s = run(config, 2, "best");
+  EXPECT_TRUE(s.finished);
+  expect_says(read_text(folder() / "best/folds/node-0-fold-0/summary.json"), {"best_epoch"});
+}
+
+TEST_F(CrossValidation, NamesTheFoldThatDiverges) {
+  RunConfig config = five_folds();
+  config.optimizer = {.name = "sgd", .lr = 1e30};
+  expect_says(error_of<Failure>([&] { run(config, 1, "wild"); }), {"node-0-fold-0", "diverged"});
+}
+
 TEST(MeanAndDeviation, AreThoseOfASample) {
   const MeanAndDeviation m = mean_and_deviation({2, 4, 4, 4, 5, 5, 7, 9});
   EXPECT_DOUBLE_EQ(m.mean, 5);

@@ -32,19 +32,21 @@ std::optional<double> as_number(std::string_view text) {
   return error == std::errc::result_out_of_range ? HUGE_VAL : value;
 }
 
-float feature_value(const std::string& field, const std::string& where) {
+// `where` is asked only when something is wrong.
+template <typename Where>
+float feature_value(const std::string& field, const Where& where) {
   const std::optional<double> value = as_number(field);
   if (!value)
     throw UserError(
         "{}: {} where a number was expected; turn text columns into numbers or leave "
         "them out",
-        where, field.empty() ? "nothing is" : "'" + field.substr(0, 40) + "' is");
+        where(), field.empty() ? "nothing is" : "'" + field.substr(0, 40) + "' is");
   const auto narrow = static_cast<float>(*value);
   if (!std::isfinite(narrow))
     throw UserError(
         "{}: '{}' is not a finite number a float can hold; correct the row or leave it "
         "out",
-        where, field.substr(0, 40));
+        where(), field.substr(0, 40));
   return narrow;
 }
 
@@ -95,8 +97,9 @@ SourceData read_csv_table(const fs::path& path, const std::string& label) {
                       reader.line(), fields.size(), header.size());
     for (size_t column = 0; column < fields.size(); ++column)
       if (column != label_column)
-        values.push_back(feature_value(fields[column], fmt::format("{}, line {}, column '{}'", name,
-                                                                   reader.line(), header[column])));
+        values.push_back(feature_value(fields[column], [&] {
+          return fmt::format("{}, line {}, column '{}'", name, reader.line(), header[column]);
+        }));
     const std::string class_name(trimmed(fields[label_column]));
     if (class_name.empty())
       throw UserError("{}, line {}, column '{}': the class is missing", name, reader.line(), label);

@@ -172,7 +172,7 @@ class Drawing {
     cairo_set_dash(c_, nullptr, 0, 0);
     for (const Figure::Point& p : series.points) {
       spread(x(p.x), p);
-      if (!series.dashed) sign(x(p.x), y(p.y), p.mark);
+      if (!series.dashed && p.mark != "line") sign(x(p.x), y(p.y), p.mark);
     }
   }
 

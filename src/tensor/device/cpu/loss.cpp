@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "tensor/device/cpu/cpu_device.h"
-#include "tensor/device/cpu/loss_sigmoid.h"
+#include "tensor/device/cpu/loss_rows.h"
 
 namespace lockstep {
 namespace {
@@ -16,6 +16,8 @@ class CpuLoss final : public LossKernel {
   LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
                int64_t divisor) override {
     LossSums sums;
+    if (s_.kind == LossKind::softmax_cross_entropy && targets.values.empty())
+      return classes(rows, y, targets, dy, divisor);
     for (int64_t n = 0; n < rows; ++n, y += s_.outputs) {
       const float* largest = std::max_element(y, y + s_.outputs);
       const Row row{y, dy ? dy + n * s_.outputs : nullptr, targets, n, s_.outputs};
@@ -48,6 +50,19 @@ class CpuLoss final : public LossKernel {
     }
   };
 
+  LossSums classes(int64_t rows, const float* y, const Targets& targets, float* dy,
+                   int64_t divisor) const {
+    LossSums sums;
+    const float scale = 1.0f / static_cast<float>(divisor);
+    for (int64_t n = 0; n < rows; ++n) {
+      bool correct = false;
+      sums.loss += softmax_loss(y + n * s_.outputs, targets.labels[static_cast<size_t>(n)],
+                                dy ? dy + n * s_.outputs : nullptr, scale, s_.outputs, correct);
+      sums.correct += correct;
+    }
+    return sums;
+  }
+
   // The exponentials of the sum wait in dy for their share.
   static double softmax_row(const Row& r, float largest, int64_t divisor) {
     double sum = 0, loss = 0;
@@ -58,15 +73,6 @@ class CpuLoss final : public LossKernel {
     }
     const double log_sum = std::log(sum) + largest;
     const float share = static_cast<float>(1 / sum), scale = 1.0f / static_cast<float>(divisor);
-    if (r.targets.values.empty()) {
-      const int64_t label = r.targets.labels[static_cast<size_t>(r.n)];
-      if (r.dy) {
-        const float at_label = (r.dy[label] * share - 1) * scale;
-        for (int64_t o = 0; o < r.outputs; ++o) r.dy[o] = r.dy[o] * share * scale;
-        r.dy[label] = at_label;
-      }
-      return log_sum - r.y[label];
-    }
     for (int64_t o = 0; o < r.outputs; ++o) {
       const float target = r.target(o);
       if (target != 0) loss += target * (log_sum - r.y[o]);

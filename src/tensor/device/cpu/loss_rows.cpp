@@ -1,0 +1,92 @@
+#include "tensor/device/cpu/loss_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tensor/device/cpu/loss_rows.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/contrib/math/math-inl.h>
+
+#include "tensor/device/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lockstep::HWY_NAMESPACE {
+
+double sigmoid_row(const float* z, const float* target, float* dz, float scale, int64_t outputs) {
+  const Floats d;
+  const Vec one = hn::Set(d, 1.0f);
+  Vec sum = hn::Zero(d);
+  for (int64_t o = 0; o < outputs; o += lanes()) {
+    const int64_t left = outputs - o;
+    const Vec x = load_part(z + o, left), t = load_part(target + o, left);
+    const Vec power = hn::Exp(d, hn::Neg(hn::Abs(x)));  // never overflows
+    Vec loss = hn::Add(hn::NegMulAdd(x, t, hn::Max(x, hn::Zero(d))), hn::Log1p(d, power));
+    if (left < lanes()) loss = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), loss);
+    sum = hn::Add(sum, loss);
+    if (!dz) continue;
+    const Vec share =
+        hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), power, one), hn::Add(one, power));
+    store_part(hn::Mul(hn::Sub(share, t), hn::Set(d, scale)), dz + o, left);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// Of lanes beyond the row.
+HWY_INLINE Vec load_or(const float* from, int64_t left, float otherwise) {
+  const Floats d;
+  if (left >= lanes()) return hn::LoadU(d, from);
+  const auto there = hn::FirstN(d, static_cast<size_t>(left));
+  return hn::IfThenElse(there, hn::MaskedLoad(there, d, from), hn::Set(d, otherwise));
+}
+
+double softmax_row(const float* y, int64_t label, float* dy, float scale, int64_t outputs,
+                   bool& correct) {
+  const Floats d;
+  constexpr float low = -3.0e38f;
+  Vec most = hn::Set(d, low);
+  for (int64_t o = 0; o < outputs; o += lanes())
+    most = hn::Max(most, load_or(y + o, outputs - o, low));
+  most = hn::MaxOfLanes(d, most);
+  const float largest = hn::GetLane(most);
+  Vec sum = hn::Zero(d);
+  for (int64_t o = 0; o < outputs; o += lanes()) {
+    const int64_t left = outputs - o;
+    Vec power = hn::Exp(d, hn::Sub(load_or(y + o, left, low), most));
+    if (left < lanes()) power = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), power);
+    sum = hn::Add(sum, power);
+    if (dy) store_part(power, dy + o, left);
+  }
+  const float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  // Of equal outputs the first counts as the answer.
+  correct = y[label] == largest && std::find(y, y + label, largest) == y + label;
+  if (dy) {
+    const Vec share = hn::Set(d, scale / total);
+    for (int64_t o = 0; o < outputs; o += lanes())
+      store_part(hn::Mul(load_part(dy + o, outputs - o), share), dy + o, outputs - o);
+    dy[label] -= scale;
+  }
+  return std::log(double(total)) + largest - y[label];
+}
+
+}  // namespace lockstep::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lockstep {
+
+HWY_EXPORT(sigmoid_row);
+HWY_EXPORT(softmax_row);
+
+double sigmoid_loss(const float* z, const float* target, float* dz, float scale, int64_t outputs) {
+  return HWY_DYNAMIC_DISPATCH(sigmoid_row)(z, target, dz, scale, outputs);
+}
+
+double softmax_loss(const float* y, int64_t label, float* dy, float scale, int64_t outputs,
+                    bool& correct) {
+  return HWY_DYNAMIC_DISPATCH(softmax_row)(y, label, dy, scale, outputs, correct);
+}
+
+}  // namespace lockstep
+#endif
