@@ -122,16 +122,18 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
 }  // namespace
 
 Table results_table(const StudyResults& r) {
-  Table table{.caption = r.study.title, .head = {"point"}, .rows = {}, .note = ""};
+  Table table{.caption = r.study.title, .head = {"point", "kind"}, .rows = {}, .note = ""};
   std::vector<ColumnKind> columns;
   for (const std::string& name : r.study.columns) columns.push_back(column_named(name));
   for (const ColumnKind& column : columns) {
     table.head.push_back(column.title);
     if (any_published(r, column.name)) table.head.push_back("published " + column.title);
   }
-  table.head.emplace_back("kind");
   for (const PointResult& p : r.points) {
-    std::vector<std::string> row = {p.point.label};
+    const char* kind = !p.values.empty()    ? mark_name(p.mark)
+                       : p.failures.empty() ? "not run"
+                                            : "failed";
+    std::vector<std::string> row = {p.point.label, kind};
     const PublishedPoint* published = published_of(r, p.point.label);
     for (const ColumnKind& column : columns) {
       const auto found = p.values.find(column.name);
@@ -140,7 +142,6 @@ Table results_table(const StudyResults& r) {
       const bool known = published && published->values.contains(column.name);
       row.push_back(known ? cell({published->values.at(column.name), 0, 0, 1}, column) : "");
     }
-    row.emplace_back(p.values.empty() ? "failed" : mark_name(p.mark));
     table.rows.push_back(std::move(row));
   }
   table.note = fmt::format("Median of {} run{}{}. Data: {}.", r.study.repeats,

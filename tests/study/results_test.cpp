@@ -87,7 +87,7 @@ TEST_F(Results, NameWhatFailedOrIsDamaged) {
   EXPECT_EQ(r.points[1].failures, std::vector<std::string>{"no such core"});
   ASSERT_EQ(r.points[2].failures.size(), 1u);
   expect_says(results_table(r).note, {"ranks=2: no such core", "is damaged"});
-  EXPECT_EQ(results_table(r).rows[1].back(), "failed");
+  EXPECT_EQ(results_table(r).rows[1][1], "failed");
 }
 
 TEST_F(Results, BecomeTablesForPapersAndFigures) {
@@ -97,7 +97,7 @@ TEST_F(Results, BecomeTablesForPapersAndFigures) {
   expect_says(read_text(folder() / "table.md"), {"| ranks=1 |", "published total s", "50.00%"});
   expect_says(read_text(folder() / "table.tex"),
               {"\\toprule", "A | B \\& C\\_d", "50.00\\%", "\\bottomrule"});
-  expect_says(read_text(folder() / "table.csv"), {"point,test accuracy", "ranks=2,"});
+  expect_says(read_text(folder() / "table.csv"), {"point,kind,test accuracy", "ranks=2,"});
   expect_says(read_text(folder() / "results.json"), {"\"median\": 10.0", "\"published\""});
   expect_says(read_text(folder() / "speed-up.svg"), {"<svg", "</svg>"});
   const Content png = read_bytes(folder() / "time.png");
