@@ -26,9 +26,9 @@ std::vector<std::string> words_of(const Study& study, const Job& job, const fs::
   };
   for (const std::string& change : study.changes) set(change);
   for (const auto& [key, value] : job.point->keys)
-    if (key != "config") set(key + "=" + value);
+    if (key != "config") set(fmt::format("{}={}", key, value));
   // Repeats differ in their seed, as far as the study does not say otherwise.
-  bool seeded = job.point->value("seed") != "";
+  bool seeded = !job.point->value("seed").empty();
   for (const std::string& change : study.changes) seeded = seeded || change.starts_with("seed=");
   if (!seeded) set(fmt::format("seed={}", std::max<int64_t>(0, job.repeat) + 1));
   return words;

@@ -33,8 +33,9 @@ std::vector<double> ticks(double low, double high, int wanted) {
       break;
     }
   std::vector<double> all;
-  for (double at = std::ceil(low / step) * step; at <= high + step * 1e-9; at += step)
-    all.push_back(std::abs(at) < step * 1e-9 ? 0 : at);
+  const auto first = static_cast<int64_t>(std::ceil(low / step));
+  const auto last = static_cast<int64_t>(std::floor(high / step + 1e-9));
+  for (int64_t i = first; i <= last; ++i) all.push_back(static_cast<double>(i) * step);
   return all;
 }
 
