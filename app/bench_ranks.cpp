@@ -103,8 +103,7 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   const std::vector<RankTimes> all = gather_times(ranks, timer.times, config.device.threads);
   if (ranks.rank() != 0) return;
 
-  const ParallelFigures f = summarise(all, training, source.steps(),
-                                      static_cast<int64_t>(parameters.gradients().size_bytes()),
+  const ParallelFigures f = summarise(all, training, source.steps(), bytes_a_step(parameters),
                                       source.share(0).all, config.parallel.strategy);
   std::sort(timer.steps.begin(), timer.steps.end());
   const double median = timer.steps[timer.steps.size() / 2], best = timer.steps.front();

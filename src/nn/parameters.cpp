@@ -93,8 +93,7 @@ std::vector<Parameters::Span> Parameters::active() const {
   std::vector<Span> spans;
   for (const auto [begin, end] : touched_->runs())
     spans.push_back({static_cast<size_t>(begin) * width, static_cast<size_t>(end - begin) * width});
-  const size_t rest = static_cast<size_t>(touched_->rows()) * width;
-  spans.push_back({rest, gradients().size() - rest});
+  spans.push_back({dense_begin(), gradients().size() - dense_begin()});
   return spans;
 }
 

@@ -35,6 +35,10 @@ class Parameters {
   // Where inputs are sparse: rows of the first tensor whose gradients are not 0. Null elsewhere.
   TouchedRows* touched() const { return touched_.get(); }
   void expect_sparse_inputs();
+  // Where the gradients begin that every step has.
+  size_t dense_begin() const {
+    return touched_ ? static_cast<size_t>(touched_->rows() * touched_->width()) : 0;
+  }
   // The parts of the arena whose gradients may be other than 0, in ascending order.
   struct Span {
     size_t begin, count;

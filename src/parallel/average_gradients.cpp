@@ -26,7 +26,8 @@ class AverageGradientsPerEpoch final : public Strategy {
     result.times.exposed = times.exposed;
     result.times.waiting = times.waiting;
     if (worker.ranks.size() > 1) buckets.tail().put_into(result);
-    worker.share_touched();
+    worker.reduce_touched(
+        [&](std::span<float> part) { return worker.ranks.all_reduce(part, part); });
     worker.update(handler, result);
     handler.step_done(result);
     if (result.stop) handler.stopping();

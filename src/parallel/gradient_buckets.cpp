@@ -9,6 +9,7 @@ GradientBuckets::GradientBuckets(const Parameters& parameters, int64_t bucket_fl
                                  const Clock& clock)
     : arena_(parameters.gradients_and_tail()),
       tail_(arena_.last(Parameters::tail_floats)),
+      first_(parameters.dense_begin()),
       bucket_floats_(static_cast<size_t>(bucket_floats)),
       reduce_(std::move(reduce)),
       clock_(clock),
@@ -35,7 +36,8 @@ void GradientBuckets::layer_done(const std::string&, bool backward, std::span<fl
   if (!gradients.empty()) {
     const auto begin = static_cast<size_t>(gradients.data() - arena_.data());
     // A branch that ends before the layers behind it waits for them.
-    if (begin + gradients.size() >= complete_) complete_ = std::min(complete_, begin);
+    if (begin + gradients.size() >= complete_)
+      complete_ = std::max(first_, std::min(complete_, begin));
     if (started_ - complete_ >= bucket_floats_) start(complete_);
   }
   for (Request& request : requests_) request.test();
@@ -51,7 +53,7 @@ void GradientBuckets::start(size_t from) {
 GradientBuckets::Times GradientBuckets::finish() {
   const double start_time = clock_.seconds();
   const double under_way = requests_.empty() ? 0 : start_time - began_;
-  if (started_ > 0) start(0);
+  if (started_ > first_) start(first_);
   Times times;
   for (Request& request : requests_) times.waiting += request.wait().waiting;
   // What the backward pass was held up for was not hidden by it.

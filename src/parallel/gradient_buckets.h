@@ -12,6 +12,7 @@ namespace lockstep {
 
 // Reduces gradients in pieces, each as soon as the backward pass has completed it: listens to the
 // layers, last one first, and starts a reduction whenever enough of the arena's end is complete.
+// Rows that sparse inputs touch are left to Worker::reduce_touched.
 class GradientBuckets final : public PassListener {
  public:
   using Reduce = std::function<Request(std::span<float>)>;
@@ -37,6 +38,7 @@ class GradientBuckets final : public PassListener {
   void start(size_t from);
 
   std::span<float> arena_, tail_;
+  size_t first_;  // where what is reduced here begins
   size_t bucket_floats_;
   Reduce reduce_;
   const Clock& clock_;

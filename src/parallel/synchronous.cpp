@@ -42,7 +42,6 @@ class Synchronous final : public Strategy {
         worker.gradients(source, share.mine, share.all, false, result,
                          exchange_ == Exchange::all_reduce ? &buckets : nullptr);
       exchange(worker, buckets, result);
-      worker.share_touched();
       worker.update(handler, result);
       handler.step_done(result);
       stop = result.stop || stops_alone();
@@ -63,11 +62,20 @@ class Synchronous final : public Strategy {
       result.times.hidden = times.hidden;
       result.times.exposed = times.exposed;
       result.times.waiting = times.waiting;
+      const double start = worker.clock.seconds();
+      worker.reduce_touched(
+          [&](std::span<float> part) { return worker.ranks.all_reduce(part, part); });
+      result.times.exposed += worker.clock.seconds() - start;
     } else {
       StepTail::of(result).write(tail);
       const double start = worker.clock.seconds();
-      const double waiting = worker.ranks.reduce(all, all, 0).wait().waiting;
-      worker.ranks.broadcast(bytes_of(all), 0).wait();
+      const std::span<float> dense = all.subspan(worker.parameters.dense_begin());
+      const double waiting = worker.ranks.reduce(dense, dense, 0).wait().waiting;
+      worker.ranks.broadcast(bytes_of(dense), 0).wait();
+      worker.reduce_touched([&](std::span<float> part) {
+        worker.ranks.reduce(part, part, 0).wait();
+        return worker.ranks.broadcast(bytes_of(part), 0);
+      });
       result.times.waiting = waiting;
       result.times.exposed = worker.clock.seconds() - start - waiting;
     }

@@ -48,6 +48,24 @@ void Worker::share_touched() {
   touched->add(rows);
 }
 
+void Worker::reduce_touched(const Reduce& reduce) {
+  if (!parameters.touched() || ranks.size() == 1) return;
+  share_touched();
+  const std::span<float> gradients = parameters.gradients();
+  const auto each = [&](const auto& use) {  // spans of touched rows, on all ranks the same
+    for (const auto [begin, count] : parameters.active())
+      if (begin < parameters.dense_begin()) use(gradients.subspan(begin, count));
+  };
+  std::vector<float> packed;
+  each([&](std::span<float> rows) { packed.insert(packed.end(), rows.begin(), rows.end()); });
+  reduce(packed).wait();
+  size_t at = 0;
+  each([&](std::span<float> rows) {
+    std::copy_n(packed.begin() + static_cast<int64_t>(at), rows.size(), rows.begin());
+    at += rows.size();
+  });
+}
+
 void Worker::update(StepHandler& handler, StepResult& result) {
   const double start = clock.seconds();
   result.gradient_norm = gradient_norm(parameters, device);
@@ -59,6 +77,12 @@ void Worker::update(StepHandler& handler, StepResult& result) {
                  static_cast<float>(clipped ? clip_norm / result.gradient_norm : 1));
   note("update", start);
   result.times.compute += clock.seconds() - start;
+}
+
+int64_t bytes_a_step(const Parameters& parameters) {
+  size_t floats = 0;
+  for (const auto [begin, count] : parameters.active()) floats += count;
+  return static_cast<int64_t>(floats * sizeof(float));
 }
 
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "base/clock.h"
 #include "comm/communicator.h"
 #include "nn/parameters.h"
@@ -40,8 +42,11 @@ struct Worker {
   // `divisor`, and adds their figures to the result. Buckets reduce during the last piece.
   void gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
                  StepResult& result, GradientBuckets* buckets = nullptr);
-  // After a sum of gradients over ranks: rows that others touched are touched here too.
+  // With sparse inputs: rows that any rank touched are touched on all.
   void share_touched();
+  // And sums their gradients over ranks, which GradientBuckets leaves out.
+  using Reduce = std::function<Request(std::span<float>)>;
+  void reduce_touched(const Reduce& reduce);
   // Norm, check, clipping, learning rate and the optimiser's step, with the gradients as they are.
   void update(StepHandler& handler, StepResult& result);
 
@@ -52,5 +57,8 @@ struct Worker {
 
   std::span<float> weights() const { return parameters.weights(); }
 };
+
+// Gradients that ranks exchange: all, or with sparse inputs those of the last step's rows.
+int64_t bytes_a_step(const Parameters& parameters);
 
 }  // namespace lockstep

@@ -315,9 +315,9 @@ void Trainer::resume(const fs::path& folder) {
 
 ParallelFigures Trainer::parallel_figures() {
   const std::vector<RankTimes> all = gather_times(ranks_, times_, config_.device.threads);
-  ParallelFigures figures = summarise(all, training_ranks_, at_.global_step,
-                                      static_cast<int64_t>(parameters_.gradients().size_bytes()),
-                                      feed_.share(0).all, config_.parallel.strategy);
+  ParallelFigures figures =
+      summarise(all, training_ranks_, at_.global_step, bytes_a_step(parameters_),
+                feed_.share(0).all, config_.parallel.strategy);
   figures.backend = ranks_.backend();
   // The figures of the first rank that has any.
   std::string own;
