@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace lockstep {
 
-using NamedScalar = std::pair<std::string, double>;
+using NamedScalar = std::pair<std::string_view, double>;
 
 // TensorBoard's event file: records of length, checksum, a protocol buffer and its checksum. The
 // format is small and fixed, so it is written here rather than through TensorFlow.
@@ -22,9 +23,10 @@ class EventFile {
   static bool is_event_file(const fs::path& path);
 
  private:
-  void write(const std::string& event);
+  void write();  // event_
 
   fs::path path_;
+  std::string event_, summary_, record_;  // kept between calls for their memory
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 

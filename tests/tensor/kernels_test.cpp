@@ -19,7 +19,8 @@ void check(const Spec& spec, const Sizes& sizes, const std::string& what, bool t
 
 TEST(CpuDense, AgreesWithTheReference) {
   const int64_t shapes[][3] = {{1, 1, 1},    {5, 4, 50},     {64, 50, 3},   {7, 300, 17},
-                               {33, 64, 64}, {200, 520, 40}, {13, 40, 530}, {6, 1000, 16}};
+                               {33, 64, 64}, {64, 4, 17},    {9, 8, 64},    {50, 3, 65},
+                               {31, 64, 7},  {200, 520, 40}, {13, 40, 530}, {6, 1000, 16}};
   for (const auto& [rows, in, out] : shapes)
     for (const bool relu : {false, true})
       check(DenseSpec{.batch = rows + 2, .in = in, .out = out, .relu = relu},

@@ -17,7 +17,8 @@ class CpuLoss final : public LossKernel {
                int64_t divisor) override {
     LossSums sums;
     if (s_.kind == LossKind::softmax_cross_entropy && targets.values.empty())
-      return classes(rows, y, targets, dy, divisor);
+      return softmax_loss(rows, y, targets.labels.data(), dy, 1.0f / static_cast<float>(divisor),
+                          s_.outputs);
     for (int64_t n = 0; n < rows; ++n, y += s_.outputs) {
       const float* largest = std::max_element(y, y + s_.outputs);
       const Row row{y, dy ? dy + n * s_.outputs : nullptr, targets, n, s_.outputs};
@@ -49,19 +50,6 @@ class CpuLoss final : public LossKernel {
       return targets.values[static_cast<size_t>(n * outputs + o)];
     }
   };
-
-  LossSums classes(int64_t rows, const float* y, const Targets& targets, float* dy,
-                   int64_t divisor) const {
-    LossSums sums;
-    const float scale = 1.0f / static_cast<float>(divisor);
-    for (int64_t n = 0; n < rows; ++n) {
-      bool correct = false;
-      sums.loss += softmax_loss(y + n * s_.outputs, targets.labels[static_cast<size_t>(n)],
-                                dy ? dy + n * s_.outputs : nullptr, scale, s_.outputs, correct);
-      sums.correct += correct;
-    }
-    return sums;
-  }
 
   // The exponentials of the sum wait in dy for their share.
   static double softmax_row(const Row& r, float largest, int64_t divisor) {

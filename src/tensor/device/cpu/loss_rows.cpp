@@ -41,8 +41,8 @@ HWY_INLINE Vec load_or(const float* from, int64_t left, float otherwise) {
   return hn::IfThenElse(there, hn::MaskedLoad(there, d, from), hn::Set(d, otherwise));
 }
 
-double softmax_row(const float* y, int64_t label, float* dy, float scale, int64_t outputs,
-                   bool& correct) {
+HWY_INLINE double softmax_row(const float* y, int64_t label, float* dy, float scale,
+                              int64_t outputs, bool& correct) {
   const Floats d;
   constexpr float low = -3.0e38f;
   Vec most = hn::Set(d, low);
@@ -70,6 +70,18 @@ double softmax_row(const float* y, int64_t label, float* dy, float scale, int64_
   return std::log(double(total)) + largest - y[label];
 }
 
+LossSums softmax_rows(int64_t rows, const float* y, const int32_t* labels, float* dy, float scale,
+                      int64_t outputs) {
+  LossSums sums;
+  for (int64_t n = 0; n < rows; ++n) {
+    bool correct = false;
+    sums.loss += softmax_row(y + n * outputs, labels[n], dy ? dy + n * outputs : nullptr, scale,
+                             outputs, correct);
+    sums.correct += correct;
+  }
+  return sums;
+}
+
 }  // namespace lockstep::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -77,15 +89,15 @@ HWY_AFTER_NAMESPACE();
 namespace lockstep {
 
 HWY_EXPORT(sigmoid_row);
-HWY_EXPORT(softmax_row);
+HWY_EXPORT(softmax_rows);
 
 double sigmoid_loss(const float* z, const float* target, float* dz, float scale, int64_t outputs) {
   return HWY_DYNAMIC_DISPATCH(sigmoid_row)(z, target, dz, scale, outputs);
 }
 
-double softmax_loss(const float* y, int64_t label, float* dy, float scale, int64_t outputs,
-                    bool& correct) {
-  return HWY_DYNAMIC_DISPATCH(softmax_row)(y, label, dy, scale, outputs, correct);
+LossSums softmax_loss(int64_t rows, const float* y, const int32_t* labels, float* dy, float scale,
+                      int64_t outputs) {
+  return HWY_DYNAMIC_DISPATCH(softmax_rows)(rows, y, labels, dy, scale, outputs);
 }
 
 }  // namespace lockstep
