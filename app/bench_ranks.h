@@ -1,7 +1,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "held_batches.h"
+#include "train/held_batches.h"
 
 namespace lockstep {
 

@@ -99,6 +99,7 @@ void add_verbs(CLI::App& app, const std::string& wanted) {
       {"report", add_report_verb},       {"models", add_models_verb},
       {"data", add_data_verb},           {"bench", add_bench_verb},
       {"config", add_config_verb},       {"doctor", add_doctor_verb},
+      {"calibrate", add_calibrate_verb}, {"simulate", add_simulate_verb},
       {"sbatch", add_sbatch_verb},       {"completion", add_completion_verb}};
   const bool known = std::any_of(std::begin(verbs), std::end(verbs),
                                  [&](const auto& verb) { return verb.first == wanted; });

@@ -4,7 +4,7 @@
 function(lockstep_module name)
   set(target lockstep_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/(onednn|mpi|cairo)/")  # libraries of their own
+  list(FILTER sources EXCLUDE REGEX "/(onednn|mpi|cairo|simgrid)/")  # libraries of their own
   add_library(${target} STATIC ${sources})
   add_library(lockstep::${name} ALIAS ${target})
   set(view ${PROJECT_BINARY_DIR}/headers/${name})
@@ -17,10 +17,10 @@ function(lockstep_module name)
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_MODULES ${target})
 endfunction()
 
-# lockstep_loaded(name source libraries...): lockstep_<name>.so, which the program loads when it is needed.
-function(lockstep_loaded name source)
+# lockstep_loaded(name sources libraries...): lockstep_<name>.so, which the program loads when it is needed.
+function(lockstep_loaded name sources)
   set(target lockstep_${name})
-  add_library(${target} MODULE ${source})
+  add_library(${target} MODULE ${sources})
   set_target_properties(${target} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(${target} PRIVATE ${ARGN})
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_LOADED ${target})

@@ -14,4 +14,10 @@ class WallClock final : public Clock {
   double seconds() const override;
 };
 
+// A clock that somebody moves: time passes only where it is spent.
+class VirtualClock : public Clock {
+ public:
+  virtual void spend(double seconds) = 0;
+};
+
 }  // namespace lockstep

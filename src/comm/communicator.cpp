@@ -9,6 +9,13 @@
 
 namespace lockstep {
 
+void Channel::add(std::span<float> into, std::span<const float> from) {
+  float* __restrict to = into.data();
+  const float* __restrict values = from.data();
+  const size_t count = into.size();
+  for (size_t i = 0; i < count; ++i) to[i] += values[i];
+}
+
 void read_file_part(const std::string& path, int64_t from, Bytes into) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw UserError("cannot read {}: {}", path, std::strerror(errno));

@@ -28,6 +28,8 @@ class Channel {
   // Messages between two ranks with one tag arrive in the order they were sent.
   virtual Request send(ConstBytes data, int to, int tag) = 0;
   virtual Request receive(Bytes data, int from, int tag) = 0;
+  // The arithmetic of a reduction.
+  virtual void add(std::span<float> into, std::span<const float> from);
 };
 
 // A group of ranks. All of them call its collective operations in the same order. A group of one

@@ -6,12 +6,6 @@
 namespace lockstep {
 namespace {
 
-using Moment = std::chrono::steady_clock::time_point;
-
-double since(Moment start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // First at full speed, then leaving the core to others (there may be more ranks than cores), at
 // last asleep: a rank that waits long is not in a hurry.
 void pause(int turn, double waited) {
@@ -24,22 +18,27 @@ void pause(int turn, double waited) {
 
 }  // namespace
 
+double Operation::now() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 WaitTimes Request::wait() {
   WaitTimes times;
   if (test()) return times;
-  const Moment start = std::chrono::steady_clock::now();
+  const double start = operation_->now();
   double met_after = operation_->met() ? 0 : -1;
-  for (int turn = 0; !test(); ++turn) {
-    const double waited = since(start);
+  for (int turn = 0; !operation_->advance(); ++turn) {
+    const double waited = operation_->now() - start;
     if (met_after < 0 && operation_->met()) met_after = waited;
     if (timeout_ > 0 && waited > timeout_)
       throw CommunicationFailure(
           "{} waited {:.0f} s (parallel.timeout) for {}; has it stopped, or is it much slower than "
           "the others?",
           what_, timeout_, operation_->missing());
-    pause(turn, waited);
+    if (!operation_->block()) pause(turn, waited);
   }
-  const double all = since(start);
+  const double all = operation_->now() - start;
+  operation_.reset();
   times.waiting = met_after < 0 ? all : met_after;
   times.moving = all - times.waiting;
   return times;

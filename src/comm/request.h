@@ -25,6 +25,10 @@ class Operation {
   virtual bool met() const = 0;
   // Who has not come: "rank 2 on host b". Asked once, when time is up; may take a moment.
   virtual std::string missing() = 0;
+  // Where time is simulated: stands still until advance() may get further. False: time is real, and
+  // one goes on asking.
+  virtual bool block() { return false; }
+  virtual double now() const;  // seconds since some fixed moment
 };
 
 // How long the caller stood still, and why.
@@ -46,6 +50,7 @@ class Request {
     if (operation_ && operation_->advance()) operation_.reset();
     return !operation_;
   }
+  bool block() { return !operation_ || operation_->block(); }
   // Throws a CommunicationFailure that names who is missing when the time limit is over.
   WaitTimes wait();
 

@@ -45,6 +45,8 @@ class Task {
 
   int steps() const { return handle_.promise().steps; }  // messages that were waited for
 
+  bool block() { return handle_.promise().waiting_for.block(); }
+
   bool advance() {
     promise_type& promise = handle_.promise();
     while (!handle_.done()) {

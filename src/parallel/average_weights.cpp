@@ -87,7 +87,7 @@ class AverageWeights final : public Strategy {
 
   static void mean(Worker& worker, std::span<float> values, float weight) {
     if (worker.ranks.size() == 1) return;
-    for (float& value : values) value *= weight;
+    worker.device.scale(values, weight);
     worker.ranks.all_reduce(values, values).wait();
   }
 

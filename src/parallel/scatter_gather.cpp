@@ -1,3 +1,4 @@
+#include "base/buffer.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {
@@ -15,7 +16,7 @@ class ScatterGather final : public Strategy {
     const std::span<float> tail = mine.last(Parameters::tail_floats);
     const auto size = static_cast<size_t>(ranks.size());
     const std::vector<int64_t> counts(size, static_cast<int64_t>(mine.size_bytes()));
-    if (root) all_.resize(size * mine.size());
+    if (root && all_.bytes() == 0) all_ = Buffer(size * mine.size_bytes());
     bool stop = false;
     for (int64_t step = first; step < source.steps() && !stop; ++step) {
       StepResult result{.step = step + 1, .stop = handler.asked_to_stop()};
@@ -25,12 +26,12 @@ class ScatterGather final : public Strategy {
       result.times.compute = result.gradient_seconds;
       StepTail::of(result).write(tail);
       exchange(worker, result, [&] {
-        return ranks.gather(std::as_bytes(mine), bytes_of(std::span(all_)), counts, 0);
+        return ranks.gather(std::as_bytes(mine), bytes_of(all_.floats()), counts, 0);
       });
       if (root) {
         const double start = worker.clock.seconds();
         for (size_t r = 1; r < size; ++r)
-          worker.device.add(mine, std::span(all_).subspan(r * mine.size(), mine.size()));
+          worker.device.add(mine, all_.floats().subspan(r * mine.size(), mine.size()));
         result.times.compute += worker.clock.seconds() - start;
       }
       exchange(worker, result, [&] { return ranks.broadcast(bytes_of(tail), 0); });
@@ -54,7 +55,7 @@ class ScatterGather final : public Strategy {
     result.times.exposed += worker.clock.seconds() - before - waiting;
   }
 
-  std::vector<float> all_;  // rank 0: the gradients of every rank
+  Buffer all_;  // rank 0: the gradients of every rank
 };
 
 }  // namespace

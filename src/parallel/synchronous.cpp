@@ -104,7 +104,7 @@ class Synchronous final : public Strategy {
       if (shard + 1 < share.shards.size()) {
         if (waiting == sums_.size()) sums_.emplace_back(gradients.size_bytes());
         const std::span<float> kept = sums_[waiting++].floats();
-        std::copy(gradients.begin(), gradients.end(), kept.begin());
+        worker.device.copy(gradients, kept);
       }
       result.gradient_seconds += worker.clock.seconds() - start;
     }

@@ -23,6 +23,8 @@ class Device {
   virtual std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) = 0;
 
   virtual void add(std::span<float> into, std::span<const float> from) = 0;
+  virtual void scale(std::span<float> values, float factor);
+  virtual void copy(std::span<const float> from, std::span<float> to);
   // The sum of squares, in an order that depends on the length alone.
   virtual double squared_norm(std::span<const float> values) = 0;
   virtual std::string description() const = 0;

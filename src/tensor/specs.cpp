@@ -1,5 +1,7 @@
 #include "tensor/specs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace lockstep {
@@ -31,6 +33,38 @@ int UpdateSpec::state_arrays() const {
       return 2;
   }
   return 0;
+}
+
+std::string text(const ConvSpec& s) {
+  return fmt::format("conv {}x{} stride {}x{} {} -> {}{}{}{}, batch {}", s.window.height,
+                     s.window.width, s.window.stride_y, s.window.stride_x, s.in.text(),
+                     s.out.text(), s.relu ? " relu" : "", s.max_pool ? " maxpool" : "",
+                     s.needs_dx ? "" : " first", s.batch);
+}
+
+std::string text(const DenseSpec& s) {
+  return fmt::format("dense {} -> {}{}{}{}, batch {}", s.in, s.out, s.relu ? " relu" : "",
+                     s.sparse ? " sparse" : "", s.needs_dx ? "" : " first", s.batch);
+}
+
+std::string text(const PoolSpec& s) {
+  return fmt::format("{} {}x{} {} -> {}, batch {}",
+                     s.kind == PoolKind::max ? "maxpool" : "avgpool", s.window.height,
+                     s.window.width, s.in.text(), s.out.text(), s.batch);
+}
+
+std::string text(const ActivationSpec& s) {
+  constexpr const char* names[] = {"relu", "sigmoid", "tanh", "gelu", "softmax"};
+  return fmt::format("{} {}, batch {}", names[static_cast<size_t>(s.kind)], s.elements, s.batch);
+}
+
+std::string text(const DropoutSpec& s) {
+  return fmt::format("dropout {} {}, batch {}", s.rate, s.elements, s.batch);
+}
+
+std::string text(const NormSpec& s) {
+  return fmt::format("{} {}x{}{}, batch {}", s.kind == NormKind::batch ? "batchnorm" : "layernorm",
+                     s.positions, s.channels, s.relu ? " relu" : "", s.batch);
 }
 
 }  // namespace lockstep

@@ -6,7 +6,6 @@
 #include "train/batch_input.h"
 
 namespace lockstep {
-namespace {
 
 int64_t global_batch(const RunConfig& config, int64_t samples, int64_t ranks) {
   const int64_t asked = config.train.batch * config.train.accumulate;
@@ -18,8 +17,6 @@ int64_t piece_limit(const TrainConfig& train) {
   if (train.accumulate > 1 && train.batch > 0) return std::min(train.micro_batch, train.batch);
   return train.micro_batch;
 }
-
-}  // namespace
 
 int64_t piece_size(int64_t rows, int64_t limit) {
   const int64_t pieces = (rows + limit - 1) / limit;

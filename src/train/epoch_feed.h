@@ -10,6 +10,10 @@ namespace lockstep {
 // Rows are worked through in equal pieces of at most `limit`.
 int64_t piece_size(int64_t rows, int64_t limit);
 
+int64_t piece_limit(const TrainConfig& train);
+// Rows of a step of all ranks together; may be more than there are samples.
+int64_t global_batch(const RunConfig& config, int64_t samples, int64_t ranks);
+
 // Feeds one rank the samples of its share, epoch by epoch.
 class EpochFeed final : public BatchSource {
  public:

@@ -78,6 +78,14 @@ struct ParallelFigures {
   std::string diagnosis;         // empty: nothing to complain about
 };
 
+// Of a run that was simulated.
+struct SimulationFigures {
+  std::string cluster, profile, engine;
+  double step_seconds = 0, low = 0, high = 0;  // of a step, and its band
+  int64_t memory_bytes = 0;                    // of a rank
+  std::vector<std::string> cautions;           // where the prediction leaves what was measured
+};
+
 enum class Ending { finished, early, interrupted };
 
 struct Summary {
@@ -97,6 +105,7 @@ struct Summary {
   Ending ending = Ending::finished;
   std::vector<NamedFigure> figures;         // of the kind of data: precision_at_10, ...
   std::optional<ParallelFigures> parallel;  // where there are several ranks
+  std::optional<SimulationFigures> simulated;
 };
 
 const char* ending_name(Ending ending);

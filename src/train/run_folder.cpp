@@ -205,6 +205,17 @@ std::string summary_json(const Summary& s) {
   json["samples_per_second"] = s.samples_per_second;
   json["peak_memory_bytes"] = s.peak_memory_bytes;
   if (s.parallel) json["parallel"] = parallel_json(*s.parallel);
+  if (s.simulated) {
+    json["simulated"] = true;
+    json["simulation"] = {{"cluster", s.simulated->cluster},
+                          {"profile", s.simulated->profile},
+                          {"engine", s.simulated->engine},
+                          {"step_seconds", s.simulated->step_seconds},
+                          {"step_seconds_low", s.simulated->low},
+                          {"step_seconds_high", s.simulated->high},
+                          {"memory_bytes_per_rank", s.simulated->memory_bytes},
+                          {"cautions", s.simulated->cautions}};
+  }
   return text_of(json) + "\n";
 }
 

@@ -35,29 +35,34 @@ double clock_offset(Communicator& ranks, const Clock& clock) {
 
 }  // namespace
 
+std::string trace_lane(int rank, const std::string& host, const Trace& trace, double zero) {
+  std::string lane =
+      nlohmann::ordered_json{{"name", "thread_name"},
+                             {"ph", "M"},
+                             {"pid", 0},
+                             {"tid", rank},
+                             {"args", {{"name", fmt::format("rank {} on {}", rank, host)}}}}
+          .dump();
+  for (const Trace::Event& e : trace.events())
+    lane += fmt::format(
+        ",\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f}}}",
+        e.name, rank, (e.start - zero) * 1e6, (e.end - e.start) * 1e6);
+  return lane;
+}
+
+void write_lanes(const fs::path& path, const std::vector<std::string>& lanes) {
+  write_file(path, fmt::format("{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{}\n]}}\n",
+                               fmt::join(lanes, ",\n")));
+}
+
 void write_trace(const fs::path& path, const Trace& trace, Communicator& ranks,
                  const Clock& clock) {
   const double offset = clock_offset(ranks, clock);
   double first = trace.events().empty() ? 1e300 : trace.events()[0].start - offset;
   for (const double other : gather_all(ranks, first)) first = std::min(first, other);
-
-  std::string mine =
-      nlohmann::ordered_json{
-          {"name", "thread_name"},
-          {"ph", "M"},
-          {"pid", 0},
-          {"tid", ranks.rank()},
-          {"args", {{"name", fmt::format("rank {} on {}", ranks.rank(), ranks.host())}}}}
-          .dump();
-  for (const Trace::Event& e : trace.events())
-    mine += fmt::format(
-        ",\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f}}}",
-        e.name, ranks.rank(), (e.start - offset - first) * 1e6, (e.end - e.start) * 1e6);
-  std::string all;
-  for (const std::string& text : gather_texts(ranks, mine))
-    all += (all.empty() ? "" : ",\n") + text;
-  if (ranks.rank() == 0)
-    write_file(path, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + all + "\n]}\n");
+  const std::vector<std::string> lanes =
+      gather_texts(ranks, trace_lane(ranks.rank(), ranks.host(), trace, first + offset));
+  if (ranks.rank() == 0) write_lanes(path, lanes);
 }
 
 }  // namespace lockstep

@@ -11,16 +11,6 @@ std::span<float> cut(std::span<float> data, int64_t parts, int64_t index) {
   return data.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
 }
 
-// Not inlined: within a coroutine the compiler would not make it a vector loop.
-[[gnu::noinline]] void add_floats(float* __restrict into, const float* __restrict from,
-                                  size_t count) {
-  for (size_t i = 0; i < count; ++i) into[i] += from[i];
-}
-
-void add(std::span<float> into, std::span<const float> from) {
-  add_floats(into.data(), from.data(), into.size());
-}
-
 // Messages are cut into pieces that fit the second-level cache: while one is added, the next is on
 // its way.
 constexpr size_t piece_floats = 128 * 1024;
@@ -51,16 +41,16 @@ std::vector<Request> receive_pieces(Channel& ranks, std::span<float> data, int f
 Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
   const int size = ranks.size(), rank = ranks.rank();
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
-  std::vector<float> buffer(std::min(piece_floats, data.size()));
+  const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, data.size()));
   // A part travels round the ring and grows by each rank's share ...
   for (int step = 0; step < size - 1; ++step) {
     const std::span<float> out = cut(data, size, (rank - step + size) % size);
     const std::span<float> in = cut(data, size, (rank - step - 1 + 2 * size) % size);
     std::vector<Request> sent = send_pieces(ranks, out, next, tag);
     for (size_t i = 0; i < pieces(in); ++i) {
-      const std::span<float> arrived = std::span(buffer).first(piece(in, i).size());
+      const std::span<float> arrived = std::span(buffer.get(), piece(in, i).size());
       co_await ranks.receive(bytes_of(arrived), previous, tag);
-      add(piece(in, i), arrived);
+      ranks.add(piece(in, i), arrived);
     }
     for (Request& request : sent) co_await std::move(request);
   }
@@ -77,7 +67,7 @@ Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
 
 Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int tag) {
   const int size = ranks.size(), rank = ranks.rank();
-  std::vector<float> buffer(std::min(piece_floats, data.size()));
+  const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, data.size()));
   // With the neighbour at distance 1, 2, 4, ...: each keeps and completes one half of what is left.
   std::vector<std::span<float>> wholes;
   std::span<float> mine = data;
@@ -87,9 +77,9 @@ Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int t
     const std::span<float> keep = cut(mine, 2, half), give = cut(mine, 2, 1 - half);
     std::vector<Request> sent = send_pieces(ranks, give, peer, tag);
     for (size_t i = 0; i < pieces(keep); ++i) {
-      const std::span<float> arrived = std::span(buffer).first(piece(keep, i).size());
+      const std::span<float> arrived = std::span(buffer.get(), piece(keep, i).size());
       co_await ranks.receive(bytes_of(arrived), peer, tag);
-      add(piece(keep, i), arrived);
+      ranks.add(piece(keep, i), arrived);
     }
     for (Request& request : sent) co_await std::move(request);
     mine = keep;
@@ -104,6 +94,65 @@ Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int t
       moving.push_back(std::move(request));
     for (Request& request : moving) co_await std::move(request);
   }
+}
+
+namespace {
+
+Task reduce_by_halving(Channel& ranks, std::span<float> data, int root, int tag) {
+  const int size = ranks.size(), rank = ranks.rank();
+  const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, data.size()));
+  std::vector<std::span<float>> wholes;
+  std::span<float> mine = data;
+  for (int distance = 1; distance < size; distance *= 2) {
+    const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
+    wholes.push_back(mine);
+    const std::span<float> keep = cut(mine, 2, half);
+    std::vector<Request> sent = send_pieces(ranks, cut(mine, 2, 1 - half), peer, tag);
+    for (size_t i = 0; i < pieces(keep); ++i) {
+      const std::span<float> arrived = std::span(buffer.get(), piece(keep, i).size());
+      co_await ranks.receive(bytes_of(arrived), peer, tag);
+      ranks.add(piece(keep, i), arrived);
+    }
+    for (Request& request : sent) co_await std::move(request);
+    mine = keep;
+  }
+  // Complete parts go towards the root; who has given its part is done.
+  for (int distance = size / 2; distance >= 1; distance /= 2) {
+    const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
+    const std::span<float> whole = wholes.back();
+    wholes.pop_back();
+    const bool gives = ((rank ^ root) & distance) != 0;
+    std::vector<Request> moving = gives ? send_pieces(ranks, cut(whole, 2, half), peer, tag)
+                                        : receive_pieces(ranks, cut(whole, 2, 1 - half), peer, tag);
+    for (Request& request : moving) co_await std::move(request);
+    if (gives) co_return;
+  }
+}
+
+Task reduce_by_tree(Channel& ranks, std::span<float> data, int root, int tag) {
+  const int size = ranks.size(), place = (ranks.rank() - root + size) % size;
+  const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, data.size()));
+  for (int distance = 1; distance < size; distance *= 2) {
+    if (place & distance) {
+      for (Request& request : send_pieces(ranks, data, (place - distance + root) % size, tag))
+        co_await std::move(request);
+      co_return;
+    }
+    if (place + distance >= size) continue;
+    for (size_t i = 0; i < pieces(data); ++i) {
+      const std::span<float> arrived = std::span(buffer.get(), piece(data, i).size());
+      co_await ranks.receive(bytes_of(arrived), (place + distance + root) % size, tag);
+      ranks.add(piece(data, i), arrived);
+    }
+  }
+}
+
+}  // namespace
+
+Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag) {
+  if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
+    return reduce_by_halving(ranks, data, root, tag);
+  return reduce_by_tree(ranks, data, root, tag);
 }
 
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag) {

@@ -19,4 +19,9 @@ Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int t
 // The better one for this number of ranks.
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag);
 
+// The sum at the root; what the others hold is lost. Powers of two halve as above, and then send
+// their parts to the root (n floats at most, 2 log2 p steps); other sizes send whole arrays up a
+// tree (log2 p steps).
+Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag);
+
 }  // namespace lockstep

@@ -33,11 +33,28 @@ struct Message {
   std::atomic<bool>* taken = nullptr;
 };
 
+// Where the threads are simulated: how a rank waits, and what its share of an operation costs.
+class ThreadSimulation {
+ public:
+  virtual ~ThreadSimulation() = default;
+  virtual double now() const = 0;
+  virtual void catch_up() = 0;  // what the calling rank did so far is over
+  virtual void changed() = 0;  // ranks that wait look again
+  virtual void wait_for_change() = 0;
+  // The calling rank's share of an operation on so many bytes. False: nothing is to be moved.
+  virtual bool spend(const std::string& operation, size_t bytes) = 0;
+};
+
 // What the ranks of a group share.
 class ThreadGroup {
  public:
-  ThreadGroup(int size, double timeout, std::shared_ptr<std::atomic<bool>> failed)
-      : size(size), timeout(timeout), failed(std::move(failed)), mailboxes(mailboxes_for(size)) {}
+  ThreadGroup(int size, double timeout, std::shared_ptr<std::atomic<bool>> failed,
+              ThreadSimulation* simulation = nullptr)
+      : size(size),
+        timeout(timeout),
+        failed(std::move(failed)),
+        simulation(simulation),
+        mailboxes(mailboxes_for(size)) {}
 
   std::shared_ptr<Meeting> meeting(uint64_t number);
   std::shared_ptr<ThreadGroup> subgroup(uint64_t number, int color, int members);
@@ -45,6 +62,7 @@ class ThreadGroup {
   const int size;
   const double timeout;
   const std::shared_ptr<std::atomic<bool>> failed;  // one rank of the job threw
+  ThreadSimulation* const simulation;               // null: threads are real
 
   struct Mailbox {
     std::mutex mutex;
@@ -61,5 +79,8 @@ class ThreadGroup {
   std::map<uint64_t, std::pair<std::shared_ptr<Meeting>, int>> meetings_;  // and how many asked
   std::map<std::pair<uint64_t, int>, std::pair<std::shared_ptr<ThreadGroup>, int>> subgroups_;
 };
+
+// One rank of it.
+std::unique_ptr<Communicator> make_thread_rank(std::shared_ptr<ThreadGroup> group, int rank);
 
 }  // namespace lockstep

@@ -23,28 +23,65 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
+// What all operations between threads have in common.
+class ThreadOperation : public Operation {
+ public:
+  explicit ThreadOperation(std::shared_ptr<ThreadGroup> group) : group_(std::move(group)) {
+    catch_up();
+  }
+
+  bool block() override {
+    if (group_->simulation) group_->simulation->wait_for_change();
+    return group_->simulation != nullptr;
+  }
+  double now() const override {
+    return group_->simulation ? group_->simulation->now() : Operation::now();
+  }
+
+ protected:
+  void catch_up() {
+    if (group_->simulation) group_->simulation->catch_up();
+  }
+  void changed() {
+    if (group_->simulation) group_->simulation->changed();
+  }
+  // Whether data are to be moved.
+  bool moves(const char* operation, size_t bytes) {
+    return !group_->simulation || group_->simulation->spend(operation, bytes);
+  }
+
+  std::shared_ptr<ThreadGroup> group_;
+};
+
 // A rank's side of a meeting. `share` gets the posts of all ranks.
 using Share = std::function<void(const std::vector<Post>&)>;
 
-class MeetingOperation final : public Operation {
+class MeetingOperation final : public ThreadOperation {
  public:
   MeetingOperation(std::shared_ptr<ThreadGroup> group, std::shared_ptr<Meeting> meeting, int rank,
-                   Post post, Share share)
-      : group_(std::move(group)), meeting_(std::move(meeting)), share_(std::move(share)) {
+                   const char* name, size_t bytes, Post post, Share share)
+      : ThreadOperation(std::move(group)),
+        meeting_(std::move(meeting)),
+        name_(name),
+        bytes_(bytes),
+        share_(std::move(share)) {
     meeting_->posts[static_cast<size_t>(rank)] = post;
     meeting_->came[static_cast<size_t>(rank)].store(true, std::memory_order_relaxed);
     meeting_->arrived.fetch_add(1, std::memory_order_acq_rel);
+    changed();
   }
 
   bool advance() override {
+    catch_up();
     if (!met()) {
       check_failed(*group_);
       return false;
     }
     if (share_) {
-      share_(meeting_->posts);
+      if (moves(name_, bytes_)) share_(meeting_->posts);
       share_ = nullptr;
       meeting_->done.fetch_add(1, std::memory_order_acq_rel);
+      changed();
     }
     if (meeting_->done.load(std::memory_order_acquire) == group_->size) return true;
     check_failed(*group_);
@@ -63,19 +100,23 @@ class MeetingOperation final : public Operation {
   }
 
  private:
-  std::shared_ptr<ThreadGroup> group_;
   std::shared_ptr<Meeting> meeting_;
+  const char* name_;
+  size_t bytes_;
   Share share_;
 };
 
 // The receiver copies; the sender learns of it by its flag.
-class SendOperation final : public Operation {
+class SendOperation final : public ThreadOperation {
  public:
   SendOperation(std::shared_ptr<ThreadGroup> group, ConstBytes data, int from, int to, int tag)
-      : group_(std::move(group)), to_(to) {
+      : ThreadOperation(std::move(group)), to_(to) {
     ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(to)];
-    const std::lock_guard lock(box.mutex);
-    box.messages.push_back({data, from, tag, &taken_});
+    {
+      const std::lock_guard lock(box.mutex);
+      box.messages.push_back({data, from, tag, &taken_});
+    }
+    changed();
   }
   ~SendOperation() override {  // given up: nobody may copy from it any more
     ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(to_)];
@@ -83,6 +124,7 @@ class SendOperation final : public Operation {
     box.messages.remove_if([this](const Message& m) { return m.taken == &taken_; });
   }
   bool advance() override {
+    catch_up();
     if (met()) return true;
     check_failed(*group_);
     return false;
@@ -91,22 +133,27 @@ class SendOperation final : public Operation {
   std::string missing() override { return ranks_text({to_}); }
 
  private:
-  std::shared_ptr<ThreadGroup> group_;
   int to_;
   std::atomic<bool> taken_{false};
 };
 
 constexpr int anyone = -1;
 
-class ReceiveOperation final : public Operation {
+class ReceiveOperation final : public ThreadOperation {
  public:
   ReceiveOperation(std::shared_ptr<ThreadGroup> group, Bytes data, int me, int from, int tag,
                    int* sender)
-      : group_(std::move(group)), data_(data), me_(me), from_(from), tag_(tag), sender_(sender) {}
+      : ThreadOperation(std::move(group)),
+        data_(data),
+        me_(me),
+        from_(from),
+        tag_(tag),
+        sender_(sender) {}
 
   bool advance() override {
+    catch_up();
     ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(me_)];
-    const std::lock_guard lock(box.mutex);
+    std::unique_lock lock(box.mutex);
     const auto found = std::find_if(
         box.messages.begin(), box.messages.end(),
         [this](const Message& m) { return m.tag == tag_ && (from_ == anyone || m.from == from_); });
@@ -114,18 +161,21 @@ class ReceiveOperation final : public Operation {
       check_failed(*group_);
       return false;
     }
-    ENSURE(found->data.size() == data_.size());
-    if (!data_.empty()) std::memcpy(data_.data(), found->data.data(), data_.size());
-    if (sender_) *sender_ = found->from;
-    found->taken->store(true, std::memory_order_release);
+    const Message message = *found;
+    ENSURE(message.data.size() == data_.size());
     box.messages.erase(found);
+    if (group_->simulation) lock.unlock();  // others run while this rank spends time
+    if (moves("receive", data_.size()) && !data_.empty())
+      std::memcpy(data_.data(), message.data.data(), data_.size());
+    if (sender_) *sender_ = message.from;
+    message.taken->store(true, std::memory_order_release);
+    changed();
     return true;
   }
   bool met() const override { return false; }
   std::string missing() override { return from_ == anyone ? "any rank" : ranks_text({from_}); }
 
  private:
-  std::shared_ptr<ThreadGroup> group_;
   Bytes data_;
   int me_, from_, tag_;
   int* sender_;
@@ -297,8 +347,8 @@ class ThreadCommunicator final : public Communicator {
     return std::accumulate(counts.begin(), counts.begin() + rank_, int64_t{0});
   }
   Request meet(const char* name, size_t bytes, Post post, Share share) {
-    return {std::make_unique<MeetingOperation>(group_, group_->meeting(meetings_++), rank_, post,
-                                               std::move(share)),
+    return {std::make_unique<MeetingOperation>(group_, group_->meeting(meetings_++), rank_, name,
+                                               bytes, post, std::move(share)),
             fmt::format("rank {}: {} of {} bytes", rank_, name, bytes), group_->timeout};
   }
 
@@ -308,6 +358,10 @@ class ThreadCommunicator final : public Communicator {
 };
 
 }  // namespace
+
+std::unique_ptr<Communicator> make_thread_rank(std::shared_ptr<ThreadGroup> group, int rank) {
+  return std::make_unique<ThreadCommunicator>(std::move(group), rank);
+}
 
 void run_thread_ranks(int size, double timeout,
                       const std::function<void(Communicator&)>& rank_main) {

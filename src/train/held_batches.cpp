@@ -1,38 +1,47 @@
-#include "held_batches.h"
+#include "train/held_batches.h"
 
 #include <algorithm>
 
 #include "base/rng.h"
-#include "data/load.h"
 #include "data/loader.h"
 #include "nn/network.h"
+#include "train/epoch_feed.h"
 
 namespace lockstep {
 
-Held real_batches(const RunConfig& config) {
-  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
+Held real_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
   const int64_t size = data.train->size();
-  const int64_t batch = config.train.batch == 0 ? size : std::min(config.train.batch, size);
+  if (rows == 0)
+    rows = config.train.batch == 0 ? size : config.train.batch * config.train.accumulate;
+  rows = std::min(rows, size);
+  const int64_t piece = piece_size(rows, piece_limit(config.train));
   Held held{
       .provenance = data.provenance,
       .shape = data.train->sample_shape(),
       .classes = static_cast<int64_t>(data.train->classes().size()),
       .sparse = data.train->sparse(),
-      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / batch, 1, 8)))};
-  BatchLoader loader(*data.train, batch, static_cast<uint64_t>(config.seed), true, 0);
+      .samples = size,
+      .rows = rows,
+      .piece = piece,
+      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / piece, 1, 8)))};
+  BatchLoader loader(*data.train, piece, static_cast<uint64_t>(config.seed), true, 0);
   loader.start_epoch(1);
   for (Batch& one : held.batches) one = *loader.next();
   return held;
 }
 
 Held noise_batches(const RunConfig& config, const Shape& shape) {
+  const int64_t rows = std::max<int64_t>(1, config.train.batch * config.train.accumulate);
   Held held{.provenance = "noise",
             .shape = shape,
             .classes = Network(config.model.layers, shape).output().elements(),
+            .samples = rows,
+            .rows = rows,
+            .piece = piece_size(rows, piece_limit(config.train)),
             .batches = std::vector<Batch>(4)};
   Rng rng(static_cast<uint64_t>(config.seed), Purpose::split);
   for (Batch& one : held.batches) {
-    one.rows = std::max<int64_t>(1, config.train.batch);
+    one.rows = held.piece;
     one.x.resize(static_cast<size_t>(one.rows * shape.elements()));
     for (float& value : one.x) value = static_cast<float>(rng.normal());
     for (int64_t i = 0; i < one.rows; ++i) {

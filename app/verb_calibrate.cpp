@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "data/load.h"
+#include "presets.h"
+#include "sim/simulation.h"
+#include "simulating.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace lockstep {
+namespace {
+
+struct Options {
+  std::vector<std::string> configs, changes;
+  std::string out, mpi_tables;
+  int64_t batch = 0;
+  int threads = 0;
+  bool json = false, quiet = false;
+};
+
+// Rows of the table: what a step of one rank takes with 1 and with as many ranks as there are
+// cores.
+std::vector<std::string> row_of(const std::string& name, const NetworkCosts& costs) {
+  const auto& [few, alone] = *costs.by_ranks.begin();
+  const auto& [most, crowded] = *costs.by_ranks.rbegin();
+  return {name,
+          std::to_string(costs.rows),
+          fmt::format("{:.3f}", alone.step() * 1e3),
+          fmt::format("{:.1f}%", alone.spread * 100),
+          most > few ? fmt::format("{:.3f}", crowded.step() * 1e3) : "",
+          most > few ? fmt::format("{:.2f} x", crowded.step() / alone.step()) : ""};
+}
+
+void calibrate(const Options& options) {
+  if (!options.mpi_tables.empty()) {
+    measure_mpi_tables(options.mpi_tables);
+    return;
+  }
+  const Say say = options.quiet ? Say([](const std::string&) {}) : say_to_stderr;
+  Profile profile = machine_profile(true, say);
+  std::vector<std::string> configs = options.configs;
+  const bool all = configs.empty();
+  if (all)
+    for (const Preset& preset : presets()) configs.push_back(preset.name);
+  std::vector<std::vector<std::string>> rows = {{"network", "rows", "step ms", "spread",
+                                                 fmt::format("step ms, {} ranks", profile.cores),
+                                                 "slower"}};
+  for (const std::string& name : configs) {
+    RunConfig config = find_config(name, options.changes);
+    if (options.batch > 0) config.train.batch = options.batch;
+    if (options.threads > 0) config.device.threads = options.threads;
+    config.parallel = {};
+    say(fmt::format("measuring the kernels of {}", config.name));
+    try {
+      const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed), say);
+      const SimulatedPoint point{config, 1, 1};
+      rows.push_back(row_of(config.name, costs_for(point, data, profile, true)));
+    } catch (const std::exception& error) {
+      if (!all) throw;
+      say(fmt::format("{} is left out: {}", config.name, error.what()));
+    }
+  }
+  const fs::path path = options.out.empty() ? profile_path() : fs::path(options.out);
+  write_profile(path, profile);
+  if (!options.out.empty()) write_profile(profile_path(), profile);
+  if (options.json) {
+    fmt::print("{}", read_text(path));
+    return;
+  }
+  fmt::print("{}\n\n{}", profile.machine, table(rows));
+  if (!profile.mpi.empty()) {
+    fmt::print("\nbetween two ranks, ms\n{}", table([&] {
+                 std::vector<std::vector<std::string>> lines = {
+                     {"operation", "64 B threads", "64 B MPI", "1 MB threads", "1 MB MPI"}};
+                 for (const auto& [operation, mpi] : profile.mpi) {
+                   if (operation == "barrier" || operation == "all-gather") continue;
+                   const SizeTable& threads = profile.threads[operation];
+                   std::vector<std::string> line = {operation};
+                   for (const double bytes : {64.0, 1048576.0})
+                     for (const SizeTable* t : {&threads, &mpi})
+                       line.push_back(fmt::format("{:.4f}", t->at(bytes) * 1e3));
+                   lines.push_back(line);
+                 }
+                 return lines;
+               }()));
+  }
+  fmt::print("\nkept in {}\n", path.string());
+}
+
+}  // namespace
+
+void add_calibrate_verb(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "calibrate", R"(Measure this machine: kernels, contention between ranks, MPI.
+
+Predictions are made from what is measured here; 'lockstep simulate' measures by itself what is
+missing.
+
+Examples:
+  lockstep calibrate                            all presets, under a minute
+  lockstep calibrate cnn-690k --batch 64        one network
+  lockstep calibrate --out box.json             a profile to take to another machine
+)");
+  verb->add_option("configs", options->configs, "presets or TOML files (default: all presets)");
+  verb->add_option("--set", options->changes, "change a key of the configurations: key=value")
+      ->type_name("KEY=VALUE");
+  verb->add_option("--batch", options->batch, "rows of a step")->check(CLI::Range(1, 1 << 24));
+  verb->add_option("--threads", options->threads, "threads a rank")->check(CLI::Range(1, 1024));
+  verb->add_option("--out", options->out, "write the profile here too");
+  verb->add_option("--mpi-tables", options->mpi_tables)->group("");  // for the ranks it starts
+  verb->add_flag("--json", options->json, "print the profile instead of a table");
+  verb->add_flag("--quiet", options->quiet, "no progress");
+  verb->callback([options] { calibrate(*options); });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,245 @@
+#include "sim/cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/toml.h"
+
+namespace lockstep {
+namespace {
+
+struct Named {
+  const char* name;
+  Topology topology;
+};
+constexpr Named topologies[] = {{"star", Topology::star},
+                                {"tree", Topology::tree},
+                                {"fat-tree", Topology::fat_tree},
+                                {"torus", Topology::torus},
+                                {"dragonfly", Topology::dragonfly}};
+
+double number(const std::string& key, const TomlValue& value, double least, double most) {
+  double found = 0;
+  if (const auto* whole = std::get_if<int64_t>(&value.data))
+    found = static_cast<double>(*whole);
+  else if (const auto* real = std::get_if<double>(&value.data))
+    found = *real;
+  else
+    throw UserError("{}: {} is {}, a number is expected", value.where, key, value.type());
+  if (!(found >= least && found <= most))
+    throw UserError("{}: {} = {} is not possible; expected {} to {}", value.where, key, found,
+                    least, most);
+  return found;
+}
+
+int whole(const std::string& key, const TomlValue& value, int least, int most) {
+  if (!std::holds_alternative<int64_t>(value.data))
+    throw UserError("{}: {} must be a whole number", value.where, key);
+  return static_cast<int>(number(key, value, least, most));
+}
+
+std::string word(const std::string& key, const TomlValue& value) {
+  if (const auto* found = std::get_if<std::string>(&value.data)) return *found;
+  throw UserError("{}: {} is {}, a text is expected", value.where, key, value.type());
+}
+
+std::vector<int> wholes(const std::string& key, const TomlValue& value) {
+  const auto* list = std::get_if<std::vector<std::string>>(&value.data);
+  std::vector<int> all;
+  if (list)
+    for (const std::string& item : *list) all.push_back(std::atoi(item.c_str()));
+  if (all.empty() || *std::min_element(all.begin(), all.end()) < 1)
+    throw UserError("{}: {} must be a list of whole numbers from 1 on, such as [4, 4]", value.where,
+                    key);
+  return all;
+}
+
+constexpr double gbit = 1e9 / 8, microsecond = 1e-6, most_gbit = 100000, most_us = 10'000'000;
+
+// Keys of [node] or of one [[node]].
+bool set_node(NodeKind& kind, const std::string& key, const TomlValue& value) {
+  if (key == "count")
+    kind.count = whole("node.count", value, 1, 10'000'000);
+  else if (key == "cores")
+    kind.cores = whole("node.cores", value, 1, 4096);
+  else if (key == "speed")
+    kind.speed = number("node.speed", value, 1e-4, 1e4);
+  else if (key == "memory_gb")
+    kind.memory = number("node.memory_gb", value, 1e-3, 1e6) * (1 << 30);
+  else
+    return false;
+  return true;
+}
+
+using Setters = std::map<std::string, std::function<void(const std::string&, const TomlValue&)>>;
+
+Setters disturbance_setters(Disturbance& d) {
+  return {
+      {"noise", [&](auto& k, auto& v) { d.noise = number(k, v, 0, 2); }},
+      {"stragglers", [&](auto& k, auto& v) { d.stragglers = whole(k, v, 0, 10'000'000); }},
+      {"straggler_speed", [&](auto& k, auto& v) { d.straggler_speed = number(k, v, 0.001, 1); }},
+      {"fails_at", [&](auto& k, auto& v) { d.fails_at = number(k, v, 0, 1e9); }},
+      {"restart", [&](auto& k, auto& v) { d.restart = number(k, v, 0, 1e7); }}};
+}
+
+std::vector<std::string> names_of(const Setters& setters) {
+  std::vector<std::string> names;
+  for (const auto& [name, ignored] : setters) names.push_back(name);
+  return names;
+}
+
+// Sizes that a topology implies must hold the nodes.
+void check_shape(const Cluster& c, const std::string& source) {
+  const auto product = std::accumulate(c.shape.begin(), c.shape.end(), int64_t{1},
+                                       [](int64_t a, int b) { return a * b; });
+  if ((c.topology == Topology::tree || c.topology == Topology::fat_tree) && c.leaf < 1)
+    throw UserError("{}: topology \"{}\" needs network.leaf: how many nodes share a switch", source,
+                    topology_name(c.topology));
+  if (c.topology == Topology::tree && c.uplink.bandwidth <= 0)
+    throw UserError("{}: topology \"tree\" needs network.uplink_gbit, of a leaf switch", source);
+  if (c.topology == Topology::torus || c.topology == Topology::dragonfly) {
+    if (c.shape.empty())
+      throw UserError(
+          "{}: topology \"{}\" needs network.shape, such as {}", source, topology_name(c.topology),
+          c.topology == Topology::torus ? "[4, 4, 4]"
+                                        : "[3, 4, 3, 2]: groups, chassis, routers, nodes");
+    if (c.topology == Topology::dragonfly && c.shape.size() != 4)
+      throw UserError("{}: network.shape of a dragonfly is [groups, chassis, routers, nodes]",
+                      source);
+    if (product != c.nodes())
+      throw UserError("{}: network.shape has {} places, but there are {} nodes", source, product,
+                      c.nodes());
+  }
+}
+
+}  // namespace
+
+const char* topology_name(Topology topology) {
+  for (const Named& t : topologies)
+    if (t.topology == topology) return t.name;
+  return "";
+}
+
+int Cluster::nodes() const {
+  int sum = 0;
+  for (const NodeKind& kind : kinds) sum += kind.count;
+  return sum;
+}
+
+int Cluster::slots() const {
+  int sum = 0;
+  for (const NodeKind& kind : kinds) sum += kind.count * kind.cores;
+  return sum;
+}
+
+const NodeKind& Cluster::node(int index) const {
+  for (const NodeKind& kind : kinds) {
+    if (index < kind.count) return kind;
+    index -= kind.count;
+  }
+  throw Failure("node {} of a cluster of {}", index, nodes());
+}
+
+double Cluster::speed_of(int index) const {
+  const double speed = node(index).speed;
+  return index >= nodes() - disturbance.stragglers ? speed * disturbance.straggler_speed : speed;
+}
+
+std::vector<int> Cluster::place(int ranks, int per_node) const {
+  std::vector<int> nodes_of_ranks;
+  for (int r = 0; r < ranks; ++r) nodes_of_ranks.push_back(std::min(r / per_node, nodes() - 1));
+  return nodes_of_ranks;
+}
+
+Cluster parse_cluster(const std::string& text, const std::string& source) {
+  Cluster c;
+  double efficiency = 0.94, gbits = 0, uplink_gbits = 0;
+  Setters setters = {
+      {"name", [&](auto& k, auto& v) { c.name = word(k, v); }},
+      {"about", [&](auto& k, auto& v) { c.about = word(k, v); }},
+      {"source", [&](auto& k, auto& v) { c.source = word(k, v); }},
+      {"network.topology",
+       [&](auto& k, auto& v) {
+         const std::string name = word(k, v);
+         std::vector<std::string> names;
+         for (const Named& t : topologies) {
+           names.emplace_back(t.name);
+           if (name == t.name) {
+             c.topology = t.topology;
+             return;
+           }
+         }
+         throw UserError("{}: network.topology = \"{}\" is not known; {}", v.where, name,
+                         suggestion(name, names));
+       }},
+      {"network.bandwidth_gbit", [&](auto& k, auto& v) { gbits = number(k, v, 1e-5, most_gbit); }},
+      {"network.latency_us",
+       [&](auto& k, auto& v) { c.link.latency = number(k, v, 0, most_us) * microsecond; }},
+      {"network.efficiency", [&](auto& k, auto& v) { efficiency = number(k, v, 0.01, 1); }},
+      {"network.cpu_us_per_mb",
+       [&](auto& k, auto& v) { c.message_cpu = number(k, v, 0, 1e6) * microsecond / 1e6; }},
+      {"network.uplink_gbit",
+       [&](auto& k, auto& v) { uplink_gbits = number(k, v, 1e-5, most_gbit); }},
+      {"network.uplink_latency_us",
+       [&](auto& k, auto& v) { c.uplink.latency = number(k, v, 0, most_us) * microsecond; }},
+      {"network.leaf", [&](auto& k, auto& v) { c.leaf = whole(k, v, 1, 100'000); }},
+      {"network.spines", [&](auto& k, auto& v) { c.spines = whole(k, v, 1, 10'000); }},
+      {"network.shape", [&](auto& k, auto& v) { c.shape = wholes(k, v); }}};
+  for (const auto& [name, set] : disturbance_setters(c.disturbance))
+    setters["disturbance." + name] = set;
+
+  std::map<std::string, NodeKind> kinds;  // by the part of the key before the last dot
+  for (const auto& [key, value] : parse_toml_lists(text, source)) {
+    const size_t dot = key.rfind('.');
+    if (key.starts_with("node.") && set_node(kinds[key.substr(0, dot)], key.substr(dot + 1), value))
+      continue;
+    const auto found = setters.find(key);
+    if (found == setters.end()) {
+      std::vector<std::string> names = names_of(setters);
+      for (const char* name : {"node.count", "node.cores", "node.speed", "node.memory_gb"})
+        names.emplace_back(name);
+      throw UserError("{}: unknown key '{}'; {}", value.where, key, suggestion(key, names));
+    }
+    found->second(key, value);
+  }
+  for (const auto& [ignored, kind] : kinds) {
+    if (kind.memory <= 0) throw UserError("{}: node.memory_gb is missing", source);
+    c.kinds.push_back(kind);
+  }
+  if (c.kinds.empty())
+    throw UserError("{}: there is no [node] with count, cores, speed and memory_gb", source);
+  if (gbits <= 0 && c.nodes() > 1) throw UserError("{}: network.bandwidth_gbit is missing", source);
+  c.link.bandwidth = gbits * gbit * efficiency;
+  c.uplink.bandwidth = uplink_gbits * gbit * efficiency;
+  check_shape(c, source);
+  return c;
+}
+
+void disturb(Cluster& cluster, const std::string& assignment) {
+  const auto [key, value] = parse_assignment(assignment);
+  const Setters setters = disturbance_setters(cluster.disturbance);
+  const auto found = setters.find(key);
+  if (found == setters.end())
+    throw UserError("--disturb {}: unknown '{}'; {}", assignment, key,
+                    suggestion(key, names_of(setters)));
+  found->second(key, value);
+  if (cluster.disturbance.stragglers > cluster.nodes())
+    throw UserError("--disturb stragglers={}: the cluster has {} nodes",
+                    cluster.disturbance.stragglers, cluster.nodes());
+}
+
+Cluster machine_cluster(const std::string& machine, int cores, double memory) {
+  Cluster c;
+  c.name = "this";
+  c.about = machine;
+  c.source = "measured by 'lockstep calibrate'";
+  c.kinds = {{.count = 1, .cores = cores, .speed = 1, .memory = memory}};
+  return c;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,140 @@
+#include "sim/costed_device.h"
+
+#include "base/error.h"
+#include "tensor/touched_rows.h"
+
+namespace lockstep {
+namespace {
+
+class CostedKernel final : public Kernel {
+ public:
+  CostedKernel(const KernelCost& cost, double inference, int64_t rows, bool sparse,
+               VirtualClock& clock, std::unique_ptr<Kernel> inside)
+      : cost_(cost),
+        inference_(inference),
+        rows_(static_cast<double>(rows)),
+        sparse_(sparse),
+        clock_(clock),
+        inside_(std::move(inside)) {}
+
+  KernelNeeds needs() const override { return inside_ ? inside_->needs() : KernelNeeds{}; }
+  const char* name() const override { return inside_ ? inside_->name() : "ghost"; }
+  void forward(const Pass& pass) override {
+    if (inside_) inside_->forward(pass);
+    spend(pass, pass.training ? cost_.forward : cost_.forward * inference_);
+  }
+  void backward(const Pass& pass) override {
+    if (inside_)
+      inside_->backward(pass);
+    else if (sparse_)
+      touch(pass);
+    spend(pass, cost_.backward);
+  }
+
+ private:
+  void spend(const Pass& pass, double seconds) {
+    clock_.spend(seconds * static_cast<double>(pass.rows) / rows_);
+  }
+  // Which rows travel depends on the input, not on arithmetic.
+  static void touch(const Pass& pass) {
+    if (!pass.accumulate) pass.touched->clear(pass.gradients);
+    const auto begin = static_cast<size_t>(pass.sparse.begins[0]);
+    const auto end = static_cast<size_t>(pass.sparse.begins[static_cast<size_t>(pass.rows)]);
+    pass.touched->add(pass.sparse.columns.subspan(begin, end - begin));
+  }
+
+  KernelCost cost_;
+  double inference_, rows_;
+  bool sparse_;
+  VirtualClock& clock_;
+  std::unique_ptr<Kernel> inside_;
+};
+
+class CostedLoss final : public LossKernel {
+ public:
+  CostedLoss(double seconds, int64_t rows, VirtualClock& clock, std::unique_ptr<LossKernel> inside)
+      : seconds_(seconds),
+        rows_(static_cast<double>(rows)),
+        clock_(clock),
+        inside_(std::move(inside)) {}
+  LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
+               int64_t divisor) override {
+    clock_.spend(seconds_ * static_cast<double>(rows) / rows_);
+    return inside_ ? inside_->run(rows, y, targets, dy, divisor) : LossSums{};
+  }
+
+ private:
+  double seconds_, rows_;
+  VirtualClock& clock_;
+  std::unique_ptr<LossKernel> inside_;
+};
+
+class CostedUpdate final : public UpdateKernel {
+ public:
+  CostedUpdate(double seconds_a_float, VirtualClock& clock, std::unique_ptr<UpdateKernel> inside)
+      : seconds_(seconds_a_float), clock_(clock), inside_(std::move(inside)) {}
+  void run(std::span<float> weights, std::span<const float> gradients,
+           std::span<const std::span<float>> state, int64_t step, float lr, float scale) override {
+    if (inside_) inside_->run(weights, gradients, state, step, lr, scale);
+    clock_.spend(seconds_ * static_cast<double>(weights.size()));
+  }
+
+ private:
+  double seconds_;
+  VirtualClock& clock_;
+  std::unique_ptr<UpdateKernel> inside_;
+};
+
+bool is_sparse(const DenseSpec& spec) { return spec.sparse; }
+template <typename Spec>
+bool is_sparse(const Spec&) {
+  return false;
+}
+
+}  // namespace
+
+template <typename Spec>
+std::unique_ptr<Kernel> CostedDevice::costed(const Spec& spec) {
+  const std::string kernel = text(spec);
+  if (prepared_ >= cost_.kernels.size() || cost_.kernels[prepared_].kernel != kernel)
+    throw Failure(
+        "the profile was measured on another network: it has '{}' where this one has '{}'; "
+        "measure it again with 'lockstep calibrate'",
+        prepared_ < cost_.kernels.size() ? cost_.kernels[prepared_].kernel : "nothing", kernel);
+  return std::make_unique<CostedKernel>(cost_.kernels[prepared_++], cost_.inference, spec.batch,
+                                        is_sparse(spec), clock_,
+                                        inside_ ? inside_->prepare(spec) : nullptr);
+}
+
+std::unique_ptr<LossKernel> CostedDevice::prepare(const LossSpec& spec) {
+  return std::make_unique<CostedLoss>(cost_.piece, rows_, clock_,
+                                      inside_ ? inside_->prepare(spec) : nullptr);
+}
+
+std::unique_ptr<UpdateKernel> CostedDevice::prepare(const UpdateSpec& spec) {
+  return std::make_unique<CostedUpdate>(cost_.update / static_cast<double>(parameters_), clock_,
+                                        inside_ ? inside_->prepare(spec) : nullptr);
+}
+
+void CostedDevice::add(std::span<float> into, std::span<const float> from) {
+  if (inside_) inside_->add(into, from);
+  clock_.spend(cost_.add * static_cast<double>(into.size()));
+}
+
+void CostedDevice::scale(std::span<float> values, float factor) {
+  if (inside_) inside_->scale(values, factor);
+  clock_.spend(cost_.add * 2 / 3 *
+               static_cast<double>(values.size()));  // two of add's three streams
+}
+
+void CostedDevice::copy(std::span<const float> from, std::span<float> to) {
+  if (inside_) inside_->copy(from, to);
+  clock_.spend(cost_.add * 2 / 3 * static_cast<double>(to.size()));
+}
+
+double CostedDevice::squared_norm(std::span<const float> values) {
+  clock_.spend(cost_.norm * static_cast<double>(values.size()) / static_cast<double>(parameters_));
+  return inside_ ? inside_->squared_norm(values) : 0;
+}
+
+}  // namespace lockstep

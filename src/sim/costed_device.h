@@ -1,0 +1,44 @@
+#pragma once
+
+#include "base/clock.h"
+#include "sim/costs.h"
+#include "tensor/device.h"
+
+namespace lockstep {
+
+// Spends the time that kernels are known to take on a virtual clock. With a device inside, that
+// computes the numbers; without, nothing is computed and no number is touched: losses and norms are
+// 0, so nothing is ever clipped, diverges or stops early.
+class CostedDevice final : public Device {
+ public:
+  CostedDevice(const StepCost& cost, int64_t rows, int64_t parameters, VirtualClock& clock,
+               Device* inside = nullptr)
+      : cost_(cost), rows_(rows), parameters_(parameters), clock_(clock), inside_(inside) {}
+
+  std::unique_ptr<Kernel> prepare(const ConvSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const DenseSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const PoolSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const ActivationSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const DropoutSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const NormSpec& spec) override { return costed(spec); }
+  std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
+  std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
+
+  void add(std::span<float> into, std::span<const float> from) override;
+  void scale(std::span<float> values, float factor) override;
+  void copy(std::span<const float> from, std::span<float> to) override;
+  double squared_norm(std::span<const float> values) override;
+  std::string description() const override { return "simulated"; }
+
+ private:
+  template <typename Spec>
+  std::unique_ptr<Kernel> costed(const Spec& spec);
+
+  StepCost cost_;
+  int64_t rows_, parameters_;
+  VirtualClock& clock_;
+  Device* inside_;
+  size_t prepared_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,61 @@
+#include "sim/costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace lockstep {
+namespace {
+
+double between(double a, double b, double share) { return a + (b - a) * share; }
+
+StepCost between(const StepCost& a, const StepCost& b, double share) {
+  StepCost c = a;
+  for (size_t i = 0; i < c.kernels.size(); ++i) {
+    c.kernels[i].forward = between(a.kernels[i].forward, b.kernels[i].forward, share);
+    c.kernels[i].backward = between(a.kernels[i].backward, b.kernels[i].backward, share);
+  }
+  c.piece = between(a.piece, b.piece, share);
+  c.inference = between(a.inference, b.inference, share);
+  c.norm = between(a.norm, b.norm, share);
+  c.update = between(a.update, b.update, share);
+  c.add = between(a.add, b.add, share);
+  c.load = between(a.load, b.load, share);
+  c.spread = between(a.spread, b.spread, share);
+  return c;
+}
+
+}  // namespace
+
+double StepCost::step() const {
+  double sum = piece + norm + update;
+  for (const KernelCost& k : kernels) sum += k.forward + k.backward;
+  return sum;
+}
+
+StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, int cores) {
+  ENSURE(!costs.by_ranks.empty());
+  ranks = std::min(ranks, cores);
+  double like = ranks;  // ranks on the measured machine that fill it as much
+  if (cores > 1 && cores != measured_cores)
+    like = 1 + static_cast<double>(ranks - 1) * (measured_cores - 1) / (cores - 1);
+  auto after = costs.by_ranks.lower_bound(static_cast<int>(std::ceil(like)));
+  if (after == costs.by_ranks.end()) return costs.by_ranks.rbegin()->second;
+  if (after == costs.by_ranks.begin() || after->first == like) return after->second;
+  const auto before = std::prev(after);
+  return between(before->second, after->second,
+                 (like - before->first) / (after->first - before->first));
+}
+
+double SizeTable::at(double bytes) const {
+  if (points_.empty()) return 0;
+  if (bytes <= points_.front().first || points_.size() == 1) return points_.front().second;
+  auto after = std::lower_bound(points_.begin(), points_.end(), std::pair(bytes, 0.0));
+  if (after == points_.end()) --after;
+  const auto before = std::prev(after);
+  const double slope = (after->second - before->second) / (after->first - before->first);
+  return std::max(0.0, before->second + slope * (bytes - before->first));
+}
+
+}  // namespace lockstep

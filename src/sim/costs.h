@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+
+// Seconds that a prepared kernel takes for all the rows it was prepared for.
+struct KernelCost {
+  std::string kernel;
+  double forward = 0, backward = 0;
+};
+
+// What a step costs one rank.
+struct StepCost {
+  std::vector<KernelCost> kernels;  // in the order in which a network prepares them
+  double piece = 0;                 // loss, and all else that comes with a piece of rows
+  double inference = 1;             // forward where nothing is learnt, as a share of forward
+  double norm = 0, update = 0;      // of all parameters
+  double add = 0;                   // seconds a float, where gradients are summed
+  double load = 0;                  // seconds a row
+  double spread = 0;                // of whole steps: half the width of their middle half, relative
+
+  double step() const;  // one piece, forward to update
+};
+
+// The same for a network and pieces of so many rows, as measured with 1, 2, ... ranks at once on
+// one machine: they share caches, memory and the budget of heat.
+struct NetworkCosts {
+  int64_t rows = 0;
+  int64_t parameters = 0;  // floats that a step updates
+  std::string measured;    // when
+  std::map<int, StepCost> by_ranks;
+};
+
+// With so many ranks on a node of so many cores, of a processor that is `speed` times as fast. A
+// node is taken to be balanced as the measured machine is: as full, it slows down as much.
+StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, int cores);
+
+// Seconds by bytes: straight lines between what was measured, and beyond.
+class SizeTable {
+ public:
+  void add(double bytes, double seconds) { points_.emplace_back(bytes, seconds); }
+  bool empty() const { return points_.empty(); }
+  double at(double bytes) const;
+  double largest() const { return points_.empty() ? 0 : points_.back().first; }
+  const std::vector<std::pair<double, double>>& points() const { return points_; }
+
+ private:
+  std::vector<std::pair<double, double>> points_;  // ascending
+};
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+#include "base/error.h"
+#include "base/library.h"
+#include "sim/engine.h"
+
+namespace lockstep {
+
+void run_on_simgrid(const SimulatedJob& job, const SimulatedMain& rank_main) {
+  const SimgridLibrary* library = nullptr;
+  try {
+    library = load_library<SimgridLibrary>("lockstep_simgrid.so", "lockstep_simgrid_library");
+  } catch (const Failure& failure) {
+    throw UserError(
+        "this lockstep has no SimGrid: install it (apt install libsimgrid-dev) and build again, or "
+        "use --engine analytic ({})",
+        failure.what());
+  }
+  library->run(job, rank_main);
+}
+
+}  // namespace lockstep

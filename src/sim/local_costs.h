@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+
+#include "sim/profile.h"
+
+namespace lockstep {
+
+// What messages between MPI ranks of one node cost the processor: there is no network card, ranks
+// copy. Taken from what two ranks were measured to need.
+class LocalCosts {
+ public:
+  explicit LocalCosts(const std::map<std::string, SizeTable>& tables) : tables_(tables) {}
+
+  double latency() const { return at("exchange", smallest); }
+  // Of the one that receives; both ways at once, or one way.
+  double exchange(double bytes) const { return beyond_latency("exchange", bytes); }
+  double receive(double bytes) const { return beyond_latency("receive", bytes); }
+  double of(const char* operation, double bytes) const { return beyond_latency(operation, bytes); }
+  // The sum of an arrived piece: what an all-reduce takes beyond its two exchanges.
+  double add(double bytes) const {
+    const double piece = std::min(bytes, largest_piece);
+    const double seconds = at("all-reduce", 2 * piece) - 2 * at("exchange", piece);
+    return std::max(0.0, seconds) * bytes / piece;
+  }
+
+ private:
+  static constexpr double smallest = 64, largest_piece = 512 * 1024;
+
+  double at(const char* operation, double bytes) const {
+    const auto found = tables_.find(operation);
+    return found == tables_.end() ? 0 : found->second.at(bytes);
+  }
+  double beyond_latency(const char* operation, double bytes) const {
+    return std::max(0.0, at(operation, bytes) - at(operation, smallest));
+  }
+
+  const std::map<std::string, SizeTable>& tables_;
+};
+
+}  // namespace lockstep

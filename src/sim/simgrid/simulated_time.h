@@ -1,0 +1,32 @@
+#pragma once
+
+#include <simgrid/s4u.hpp>
+
+#include "base/clock.h"
+
+namespace lockstep {
+
+// A rank's clock in SimGrid. Computing is only added up; the engine hears of it when something
+// happens that others can see.
+class SimulatedTime final : public VirtualClock {
+ public:
+  static constexpr double flops_a_second = 1e9;  // of a core of speed 1
+
+  // `speed`: of the rank's node, for telling the time before the engine is asked.
+  explicit SimulatedTime(double speed) : speed_(speed) {}
+
+  double seconds() const override { return simgrid::s4u::Engine::get_clock() + pending_ / speed_; }
+  void spend(double seconds) override { pending_ += seconds; }
+  void catch_up() {
+    if (pending_ <= 0) return;
+    const double flops = pending_ * flops_a_second;
+    pending_ = 0;
+    simgrid::s4u::this_actor::execute(flops);
+  }
+
+ private:
+  double speed_;
+  double pending_ = 0;  // seconds on a core of speed 1
+};
+
+}  // namespace lockstep

@@ -1,0 +1,87 @@
+#include "sim/simulated_run.h"
+
+#include <cmath>
+
+#include "sim/engine.h"
+#include "train/diagnosis.h"
+#include "train/run_folder.h"
+#include "train/trace_file.h"
+
+namespace lockstep {
+namespace {
+
+const double unknown = std::nan("");  // what no arithmetic was done for
+
+std::string host_of(const SimulatedPoint& point, size_t rank) {
+  return fmt::format("node{}", rank / static_cast<size_t>(point.per_node));
+}
+
+}  // namespace
+
+Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Cluster& cluster,
+                   const Profile& profile, const SimulateOptions& options, const DataSplits& data) {
+  const RunConfig& c = point.config;
+  const Network network(c.model.layers, data.train->sample_shape());
+  Summary s{.name = c.name,
+            .data = data.provenance,
+            .device = fmt::format("simulated ({}, {} thread{})", profile.machine, r.threads,
+                                  r.threads == 1 ? "" : "s"),
+            .seed = c.seed,
+            .parameters = network.parameter_count(),
+            .epochs = c.train.epochs,
+            .train_loss = unknown,
+            .train_accuracy = unknown};
+  s.gradient_seconds = r.times.compute;
+  s.epoch_seconds.assign(static_cast<size_t>(c.train.epochs), r.epoch_seconds);
+  s.total_seconds = r.total_seconds;
+  s.samples_per_second = static_cast<double>(data.train->size()) / r.epoch_seconds;
+  s.peak_memory_bytes = static_cast<int64_t>(r.memory.sum());
+  if (r.ranks > 1) {
+    std::vector<RankTimes> ranks;
+    for (size_t i = 0; i < r.by_rank.size(); ++i)
+      ranks.push_back({host_of(point, i), {}, static_cast<int>(r.threads), r.by_rank[i]});
+    s.parallel = summarise(ranks, static_cast<int>(ranks.size()), 1,
+                           network.parameter_count() * static_cast<int64_t>(sizeof(float)),
+                           r.global_batch, c.parallel.strategy);
+    s.parallel->ranks = r.ranks;
+    s.parallel->hosts = r.nodes;
+    s.parallel->backend = c.parallel.backend + " (simulated)";
+    s.parallel->oversubscribed = r.oversubscribed;
+  }
+  s.simulated =
+      SimulationFigures{.cluster = cluster.name,
+                        .profile = profile.machine,
+                        .engine = options.engine == Engine::simgrid ? "simgrid" : "analytic",
+                        .step_seconds = r.step_seconds,
+                        .low = r.low,
+                        .high = r.high,
+                        .memory_bytes = static_cast<int64_t>(r.memory.sum()),
+                        .cautions = r.cautions};
+  return s;
+}
+
+void write_simulated_run(const fs::path& folder, const SimulatedPoint& point, const Prediction& r,
+                         const Summary& summary) {
+  RunConfig config = point.config;
+  config.report.tensorboard = false;  // it cannot mark what is simulated
+  RunFolder files(folder, config);
+  for (int64_t epoch = 1; epoch <= config.train.epochs; ++epoch)
+    files.epoch_done({.epoch = epoch,
+                      .global_step = epoch * r.steps,
+                      .loss = unknown,
+                      .accuracy = unknown,
+                      .seconds = r.epoch_seconds,
+                      .samples_per_second = summary.samples_per_second,
+                      .gradient_norm = unknown,
+                      .learning_rate = unknown,
+                      .validation = std::nullopt});
+  files.run_ended(summary);
+  if (r.traces.empty()) return;
+  std::vector<std::string> lanes;
+  for (size_t i = 0; i < r.traces.size(); ++i)
+    lanes.push_back(
+        trace_lane(static_cast<int>(i), host_of(point, i) + " (simulated)", r.traces[i], 0));
+  write_lanes(folder / "trace.json", lanes);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "tensor/device.h"
+
+namespace lockstep {
+
+// Measures what each kernel of the device inside takes.
+class TimedDevice final : public Device {
+ public:
+  TimedDevice(Device& inside, const Clock& clock) : inside_(inside), clock_(clock) {}
+
+  struct Samples {
+    std::string kernel;
+    std::vector<double> forward, backward;  // seconds, one a call
+  };
+  // One a kernel, in the order they were prepared.
+  const std::vector<std::unique_ptr<Samples>>& kernels() const { return kernels_; }
+  void forget();  // all samples
+  const std::vector<double>& losses() const { return losses_; }
+  const std::vector<double>& updates() const { return updates_; }
+  const std::vector<double>& norms() const { return norms_; }
+
+  std::unique_ptr<Kernel> prepare(const ConvSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const DenseSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const PoolSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const ActivationSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const DropoutSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const NormSpec& spec) override { return timed(spec); }
+  std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
+  std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
+  void add(std::span<float> into, std::span<const float> from) override { inside_.add(into, from); }
+  double squared_norm(std::span<const float> values) override;
+  std::string description() const override { return inside_.description(); }
+
+ private:
+  template <typename Spec>
+  std::unique_ptr<Kernel> timed(const Spec& spec);
+
+  Device& inside_;
+  const Clock& clock_;
+  std::vector<std::unique_ptr<Samples>> kernels_;
+  std::vector<double> losses_, updates_, norms_;
+};
+
+}  // namespace lockstep
