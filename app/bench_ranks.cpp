@@ -19,7 +19,8 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   const std::unique_ptr<Device> device = make_device(config.device);
   const int training =
       make_strategy(config.parallel, config.optimizer)->training_ranks(ranks.size());
-  StepProbe probe(config, held, held.rows * training, ranks, *device, clock);
+  const int64_t all = rows_of_all(config, held.samples, training);
+  StepProbe probe(config, held, all, ranks, *device, clock);
   probe.initialise();
 
   probe.run(5);
@@ -29,16 +30,16 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   ranks.barrier().wait();
   probe.run(count);
 
-  const std::vector<RankTimes> all = gather_times(ranks, probe.times(), config.device.threads);
+  const std::vector<RankTimes> times = gather_times(ranks, probe.times(), config.device.threads);
   if (ranks.rank() != 0) return;
 
-  const ParallelFigures f = summarise(all, training, count, bytes_a_step(probe.parameters()),
+  const ParallelFigures f = summarise(times, training, count, bytes_a_step(probe.parameters()),
                                       probe.share().all, config.parallel.strategy);
   std::vector<double> steps = probe.step_seconds();
   std::sort(steps.begin(), steps.end());
   const double median = steps[steps.size() / 2], best = steps.front();
   const int64_t batches_a_step = probe.strategy().one_step_an_epoch() ? count : 1;
-  const double samples = static_cast<double>(held.rows * training * batches_a_step);
+  const double samples = static_cast<double>(all * batches_a_step);
   if (json) {
     fmt::print("{}\n",
                nlohmann::ordered_json{{"name", config.name},
@@ -48,7 +49,7 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
                                       {"backend", ranks.backend()},
                                       {"strategy", config.parallel.strategy},
                                       {"oversubscribed", f.oversubscribed},
-                                      {"batch_per_rank", held.rows},
+                                      {"batch_per_rank", all / training},
                                       {"steps", steps.size()},
                                       {"samples_per_second", samples / median},
                                       {"best_samples_per_second", samples / best},
@@ -64,7 +65,7 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
     return;
   }
   fmt::print("{}{}, batch {} a rank, {}, {}\n{} ranks, {}, strategy {}{}\n", map, config.name,
-             held.rows, device->description(), held.provenance, ranks.size(), ranks.backend(),
+             all / training, device->description(), held.provenance, ranks.size(), ranks.backend(),
              config.parallel.strategy, f.oversubscribed ? ", oversubscribed" : "");
   fmt::print("{} samples/s (median of {} steps, {:.2f} ms each; best {})\n",
              with_commas(static_cast<int64_t>(samples / median)), steps.size(), median * 1e3,

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/affinity.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/run_command.h"
@@ -44,6 +45,16 @@ void measure_tables(Profile& profile, const Say& say) {
   }
 }
 
+// What writing a checkpoint takes here.
+double checkpoint_seconds(const RankMemory& memory) {
+  const ScratchFolder scratch(profile_path().parent_path());
+  const std::vector<uint8_t> content(static_cast<size_t>(memory.weights + memory.optimizer), 1);
+  const WallClock clock;
+  const double start = clock.seconds();
+  write_file(scratch.path() / "checkpoint", content);
+  return clock.seconds() - start;
+}
+
 }  // namespace
 
 void measure_mpi_tables(const fs::path& path) {
@@ -79,6 +90,29 @@ Profile machine_profile(bool fresh, const Say& say) {
   profile.measured = time_text();
   write_profile(path, profile);
   return profile;
+}
+
+Predictor make_predictor(const RunConfig& config, const std::string& profile_file,
+                         const std::string& cluster, const SimulateOptions& how, const Say& say) {
+  Predictor p;
+  p.own = profile_file.empty();
+  p.profile = p.own ? machine_profile(false, say) : read_profile(profile_file);
+  p.cluster = find_cluster(cluster, p.profile);
+  p.data = load_data(config.data, static_cast<uint64_t>(config.seed), say);
+  p.how = how;
+  return p;
+}
+
+Prediction Predictor::predict(const SimulatedPoint& point) {
+  const RankMemory memory = memory_of(point, data);
+  expect_to_fit(point, memory, cluster);
+  const size_t known = profile.networks.size();
+  costs_for(point, data, profile, own);
+  if (own && profile.networks.size() > known) write_profile(profile_path(), profile);
+  Prediction prediction = simulate_point(point, data, profile, cluster, how);
+  if (cluster.disturbance.fails_at > 0)
+    account_for_failure(prediction, point.config, cluster.disturbance, checkpoint_seconds(memory));
+  return prediction;
 }
 
 Cluster find_cluster(const std::string& name_or_path, const Profile& profile) {

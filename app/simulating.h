@@ -2,9 +2,8 @@
 
 #include <vector>
 
-#include "data/say.h"
-#include "sim/cluster.h"
-#include "sim/profile.h"
+#include "data/load.h"
+#include "sim/simulation.h"
 
 namespace lockstep {
 
@@ -21,6 +20,20 @@ Cluster find_cluster(const std::string& name_or_path, const Profile& profile);
 // This machine's profile from the cache; where there is none, or `fresh`, operations between ranks
 // are measured now.
 Profile machine_profile(bool fresh, const Say& say);
+
+// All that predictions are made from.
+struct Predictor {
+  Profile profile;
+  bool own = true;  // the profile is this machine's: what it lacks is measured
+  Cluster cluster;
+  DataSplits data;
+  SimulateOptions how;
+
+  Prediction predict(const SimulatedPoint& point);
+};
+// `profile_file`: empty for this machine's.
+Predictor make_predictor(const RunConfig& config, const std::string& profile_file,
+                         const std::string& cluster, const SimulateOptions& how, const Say& say);
 
 // In a job of two MPI ranks: measures operations between them; rank 0 writes the tables.
 void measure_mpi_tables(const fs::path& path);

@@ -14,6 +14,7 @@
 #include "text.h"
 #include "train/batch_input.h"
 #include "train/held_batches.h"
+#include "train/step_probe.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -63,9 +64,12 @@ void bench(const Options& options) {
   if (options.threads > 0) config.device.threads = options.threads;
   apply(options.ranks, config);
   const auto held_batches = [&] {
-    return options.input.empty()
-               ? real_batches(config, load_data(config.data, static_cast<uint64_t>(config.seed)))
-               : noise_batches(config, parse_shape(options.input));
+    if (!options.input.empty()) return noise_batches(config, parse_shape(options.input));
+    const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
+    const int64_t training = make_strategy(config.parallel, config.optimizer)
+                                 ->training_ranks(static_cast<int>(config.parallel.ranks));
+    const int64_t all = rows_of_all(config, data.train->size(), training);
+    return real_batches(config, data, (all + training - 1) / training);
   };
   if (config.parallel.ranks > 1) {
     run_ranks(config, [&](Communicator& ranks) {

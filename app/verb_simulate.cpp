@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "data/load.h"
+#include "interrupt.h"
 #include "presets.h"
+#include "progress.h"
+#include "sim/numerics.h"
 #include "sim/simulated_run.h"
+#include "simulate_tables.h"
 #include "simulating.h"
 #include "text.h"
 #include "verbs.h"
@@ -19,10 +23,13 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string config;
   std::vector<std::string> changes, disturbances;
-  std::string cluster = "this", profile, backend, engine = "simgrid", collectives = "ompi", out;
+  std::string cluster = "this", profile, engine = "simgrid", collectives = "ompi", out;
+  std::vector<std::string> strategies, backends;
   std::vector<int64_t> ranks, nodes;
-  int threads = 0;
-  bool bench = false, trace = false, oversubscribe = false, list = false, json = false, quiet = false;
+  int threads = 0, rounds = 5;
+  int64_t folds = 0;
+  bool bench = false, validate = false, numerics = false, trace = false, oversubscribe = false,
+       list = false, json = false, quiet = false;
 };
 
 void list_clusters() {
@@ -36,61 +43,82 @@ void list_clusters() {
   fmt::print("{}", table(rows));
 }
 
-Json to_json(const Prediction& r) {
-  return {{"ranks", r.ranks},
-          {"nodes", r.nodes},
-          {"threads", r.threads},
-          {"global_batch", r.global_batch},
-          {"simulated", true},
-          {"oversubscribed", r.oversubscribed},
-          {"step_seconds", r.step_seconds},
-          {"step_seconds_low", r.low},
-          {"step_seconds_high", r.high},
-          {"epoch_seconds", r.epoch_seconds},
-          {"total_seconds", r.total_seconds},
-          {"compute_seconds", r.times.compute},
-          {"exposed_communication_seconds", r.times.exposed},
-          {"hidden_communication_seconds", r.times.hidden},
-          {"waiting_seconds", r.times.waiting},
-          {"loading_seconds", r.times.load},
-          {"memory_bytes_per_rank", r.memory.sum()},
-          {"cautions", r.cautions}};
-}
-
-// Against the first point: it has the fewest ranks.
-std::vector<std::string> row_of(const Prediction& r, const Prediction& first) {
-  const double speed_up = first.total_seconds / r.total_seconds;
-  const double more = static_cast<double>(r.ranks) / static_cast<double>(first.ranks);
-  return {std::to_string(r.ranks),
-          std::to_string(r.nodes),
-          fmt::format("{:.2f}", r.step_seconds * 1e3),
-          fmt::format("{:.2f}-{:.2f}", r.low * 1e3, r.high * 1e3),
-          short_time(r.epoch_seconds),
-          short_time(r.total_seconds),
-          fmt::format("{:.2f}", speed_up),
-          fmt::format("{:.0f}%", speed_up / more * 100),
-          fmt::format("{:.1f}", (1 - 1 / speed_up) * 100),
-          fmt::format("{:.2f}", (r.times.exposed + r.times.waiting) * 1e3),
-          fmt::format("{:.2f}", r.times.hidden * 1e3),
-          fmt::format("{:.0f}", r.memory.sum() / 1e6)};
-}
-
-// More ranks than these only take longer.
-void print_turning_point(const std::vector<Prediction>& results) {
-  const auto best = std::min_element(
-      results.begin(), results.end(),
-      [](const auto& a, const auto& b) { return a.total_seconds < b.total_seconds; });
-  if (results.size() < 2) return;
-  if (best + 1 != results.end())
-    fmt::print("beyond {} ranks more ranks lose: {} takes {}, {} takes {}\n", best->ranks,
-               best->ranks, short_time(best->total_seconds), (best + 1)->ranks,
-               short_time((best + 1)->total_seconds));
-  else
-    fmt::print("more ranks gain up to the {} that were simulated\n", best->ranks);
+// Every combination that was asked for.
+std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& config,
+                                      const Cluster& cluster) {
+  std::vector<int64_t> ranks = options.ranks, nodes = options.nodes;
+  if (ranks.empty() && nodes.empty()) ranks = {config.parallel.ranks};
+  if (ranks.size() > 1 && nodes.size() > 1)
+    throw UserError("give a list of --ranks or of --nodes, not both");
+  const auto or_own = [](const std::vector<std::string>& asked, const std::string& own) {
+    return asked.empty() ? std::vector<std::string>{own} : asked;
+  };
+  std::vector<SimulatedPoint> points;
+  for (const std::string& strategy : or_own(options.strategies, config.parallel.strategy))
+    for (const std::string& backend : or_own(options.backends, config.parallel.backend))
+      for (size_t i = 0; i < std::max(ranks.size(), nodes.size()); ++i) {
+        const auto at = [i](const std::vector<int64_t>& all) {
+          return all.empty() ? 0 : all.size() == 1 ? all[0] : all[i];
+        };
+        RunConfig one = config;
+        one.parallel.strategy = strategy;
+        one.parallel.backend = backend;
+        if (strategy == "scatter-gather") one.parallel.parts = "contiguous";
+        check(one);
+        const SimulatedPoint point =
+            place_point(one, cluster, at(ranks), at(nodes), options.oversubscribe);
+        // One rank alone is the same whatever it would do with others.
+        if (point.config.parallel.ranks > 1 || points.empty()) points.push_back(point);
+      }
+  return points;
 }
 
 Engine engine_named(const std::string& name) {
   return name == "analytic" ? Engine::analytic : Engine::simgrid;
+}
+
+fs::path folder_of(const fs::path& folder, const std::vector<SimulatedPoint>& points,
+                   const SimulatedPoint& point) {
+  if (points.size() == 1) return folder;
+  const ParallelConfig &p = point.config.parallel, &first = points.front().config.parallel;
+  std::string name = fmt::format("ranks-{}", p.ranks);
+  if (p.ranks > 1 && p.strategy != first.strategy) name += "-" + p.strategy;
+  if (p.ranks > 1 && p.backend != first.backend) name += "-" + p.backend;
+  return folder / name;
+}
+
+void print_head(const std::string& name, const Predictor& predictor, const std::string& more) {
+  fmt::print("SIMULATED: {} on cluster {} ({}), {}, from the profile of {}\n\n", name,
+             predictor.cluster.name, predictor.cluster.about, more, predictor.profile.machine);
+}
+
+// Virtual ranks, real numbers.
+void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>& points,
+                      Predictor& predictor, const fs::path& folder) {
+  if (options.engine == "analytic")
+    throw UserError("--numerics needs every message; use --engine simgrid");
+  const InterruptGuard interrupt;
+  const WallClock wall;
+  std::vector<Json> summaries;
+  for (const SimulatedPoint& point : points) {
+    predictor.predict(point);  // checks, and measures what is missing
+    const fs::path run = folder_of(folder, points, point);
+    Progress progress(wall, options.quiet);
+    const std::string text =
+        options.folds > 0
+            ? simulate_crossval(point, predictor.data, predictor.profile, predictor.cluster,
+                                predictor.how, run, interrupt.flag())
+            : simulate_numerics(point, predictor.data, predictor.profile, predictor.cluster,
+                                predictor.how, run, progress, interrupt.flag());
+    summaries.push_back(Json::parse(text));
+  }
+  if (options.json) {
+    fmt::print("{}\n", Json{{"simulated", true}, {"runs", summaries}}.dump(2));
+    return;
+  }
+  print_head(points.front().config.name, predictor, "numbers computed");
+  print_numerics(summaries);
+  fmt::print("kept in {}\n", folder.string());
 }
 
 void simulate(const Options& options) {
@@ -102,72 +130,57 @@ void simulate(const Options& options) {
     throw UserError("name what to simulate: lockstep simulate cnn-690k --cluster 10gbe-8x16");
   RunConfig config = find_config(options.config, options.changes);
   if (options.threads > 0) config.device.threads = options.threads;
-  if (!options.backend.empty()) config.parallel.backend = options.backend;
-  if (config.parallel.strategy == "scatter-gather") config.parallel.parts = "contiguous";
+  if (options.folds > 0) config.crossval.folds = options.folds;
   check(config);
   const Say say = options.quiet ? Say([](const std::string&) {}) : say_to_stderr;
-  const bool own = options.profile.empty();
-  Profile profile = own ? machine_profile(false, say) : read_profile(options.profile);
-  Cluster cluster = find_cluster(options.cluster, profile);
-  for (const std::string& one : options.disturbances) disturb(cluster, one);
-
-  std::vector<int64_t> ranks = options.ranks, nodes = options.nodes;
-  if (ranks.empty() && nodes.empty()) ranks = {config.parallel.ranks};
-  if (ranks.size() > 1 && nodes.size() > 1)
-    throw UserError("give a list of --ranks or of --nodes, not both");
-  std::vector<SimulatedPoint> points;
-  for (size_t i = 0; i < std::max(ranks.size(), nodes.size()); ++i) {
-    const auto at = [i](const std::vector<int64_t>& all) {
-      return all.empty() ? 0 : all.size() == 1 ? all[0] : all[i];
-    };
-    points.push_back(place_point(config, cluster, at(ranks), at(nodes), options.oversubscribe));
+  Predictor predictor = make_predictor(config, options.profile, options.cluster,
+                                       {.engine = engine_named(options.engine),
+                                        .collectives = options.collectives,
+                                        .loading = !options.bench,
+                                        .trace = options.trace},
+                                       say);
+  for (const std::string& one : options.disturbances) disturb(predictor.cluster, one);
+  const std::vector<SimulatedPoint> points = points_of(options, config, predictor.cluster);
+  for (const SimulatedPoint& point : points)
+    expect_to_fit(point, memory_of(point, predictor.data), predictor.cluster);
+  if (options.validate) {
+    print_validation(validate(points, predictor.data, predictor.profile, predictor.cluster,
+                              predictor.how, options.rounds, say),
+                     options.json);
+    return;
   }
-
-  const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed), say);
-  for (const SimulatedPoint& point : points) expect_to_fit(point, memory_of(point, data), cluster);
-  const SimulateOptions how{.engine = engine_named(options.engine),
-                            .collectives = options.collectives,
-                            .loading = !options.bench,
-                            .trace = options.trace};
   const fs::path folder =
       options.out.empty() ? fs::path("runs") / (config.name + "-simulated") : fs::path(options.out);
+  if (options.numerics || options.folds > 0) {
+    simulate_numbers(options, points, predictor, folder);
+    return;
+  }
   std::vector<Prediction> results;
   for (const SimulatedPoint& point : points) {
-    const size_t known = profile.networks.size();
-    costs_for(point, data, profile, own);
-    if (own && profile.networks.size() > known) write_profile(profile_path(), profile);
-    results.push_back(simulate_point(point, data, profile, cluster, how));
-    const Prediction& r = results.back();
-    write_simulated_run(points.size() == 1 ? folder : folder / fmt::format("ranks-{}", r.ranks),
-                        point, r, summary_of(point, r, cluster, profile, how, data));
+    results.push_back(predictor.predict(point));
+    write_simulated_run(folder_of(folder, points, point), point, results.back(),
+                        summary_of(point, results.back(), predictor.cluster, predictor.profile,
+                                   predictor.how, predictor.data));
   }
-
   if (options.json) {
     Json all = Json::array();
-    for (const Prediction& r : results) all.push_back(to_json(r));
+    for (size_t i = 0; i < results.size(); ++i) {
+      all.push_back(to_json(results[i]));
+      all.back()["strategy"] = points[i].config.parallel.strategy;
+      all.back()["backend"] = points[i].config.parallel.backend;
+    }
     fmt::print("{}\n", Json{{"name", config.name},
                             {"simulated", true},
-                            {"cluster", cluster.name},
-                            {"profile", profile.machine},
+                            {"cluster", predictor.cluster.name},
+                            {"profile", predictor.profile.machine},
                             {"engine", options.engine},
-                            {"strategy", config.parallel.strategy},
                             {"points", all}}
                            .dump(2));
     return;
   }
-  fmt::print("SIMULATED: {} on cluster {} ({}), strategy {}, from the profile of {}\n\n",
-             config.name, cluster.name, cluster.about, config.parallel.strategy, profile.machine);
-  std::vector<std::vector<std::string>> rows = {{"ranks", "nodes", "step ms", "band", "epoch",
-                                                 "total", "speed-up", "efficiency", "PI %",
-                                                 "exposed ms", "hidden ms", "MB/rank"}};
-  for (const Prediction& r : results) rows.push_back(row_of(r, results.front()));
-  fmt::print("{}", table(rows));
-  print_turning_point(results);
-  std::vector<std::string> said;
-  for (const Prediction& r : results)
-    for (const std::string& caution : r.cautions)
-      if (std::find(said.begin(), said.end(), caution) == said.end()) said.push_back(caution);
-  for (const std::string& caution : said) fmt::print("note: {}\n", caution);
+  print_head(config.name, predictor, "strategy " + points.front().config.parallel.strategy);
+  print_predictions(points, results);
+  print_cautions(results);
   fmt::print("kept in {}\n", folder.string());
 }
 
@@ -182,6 +195,8 @@ Examples:
   lockstep simulate cnn-690k --cluster 10gbe-8x16 --ranks 1,2,4,8,16,32,64,128
   lockstep simulate cnn-690k --cluster my-cluster.toml --ranks 1024 --trace
   lockstep simulate mlp-3 --cluster edge-wifi --nodes 1,2,4,8
+  lockstep simulate mlp-3 --cluster edge-wifi --nodes 8 --numerics  accuracy too
+  lockstep simulate cnn-690k --ranks 1,2 --validate                 predicted and measured
 )");
   verb->add_option("config", options->config, "a preset, a TOML file, or a run folder");
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
@@ -196,8 +211,19 @@ Examples:
       ->delimiter(',')
       ->check(CLI::Range(1, 10'000'000));
   verb->add_option("--threads", options->threads, "threads a rank")->check(CLI::Range(1, 1024));
-  verb->add_option("--backend", options->backend, "what ranks are: mpi or threads")
+  verb->add_option("--backend", options->backends, "what ranks are: mpi, threads, or both")
+      ->delimiter(',')
       ->check(CLI::IsMember({"mpi", "threads"}));
+  verb->add_option("--strategy", options->strategies, "one or several of parallel.strategy")
+      ->delimiter(',');
+  verb->add_flag("--numerics", options->numerics,
+                 "train virtual ranks with real numbers: accuracy too");
+  verb->add_option("--folds", options->folds, "with numbers, a cross-validation of so many folds")
+      ->check(CLI::Range(2, 100000));
+  verb->add_flag("--validate", options->validate,
+                 "run for real too, and print the error (with --cluster this)");
+  verb->add_option("--rounds", options->rounds, "of --validate: measured and simulated in turns")
+      ->check(CLI::Range(1, 1000));
   verb->add_option("--engine", options->engine,
                    "simgrid: every message; analytic: closed forms, for very many ranks")
       ->check(CLI::IsMember({"simgrid", "analytic"}));

@@ -56,12 +56,18 @@ void Worker::reduce_touched(const Reduce& reduce) {
     for (const auto [begin, count] : parameters.active())
       if (begin < parameters.dense_begin()) use(gradients.subspan(begin, count));
   };
-  std::vector<float> packed;
-  each([&](std::span<float> rows) { packed.insert(packed.end(), rows.begin(), rows.end()); });
-  reduce(packed).wait();
-  size_t at = 0;
+  size_t floats = 0, at = 0;
+  each([&](std::span<float> rows) { floats += rows.size(); });
+  const auto memory = std::make_unique_for_overwrite<float[]>(floats);
+  const std::span<float> packed(memory.get(), floats);
   each([&](std::span<float> rows) {
-    std::copy_n(packed.begin() + static_cast<int64_t>(at), rows.size(), rows.begin());
+    device.copy(rows, packed.subspan(at, rows.size()));
+    at += rows.size();
+  });
+  reduce(packed).wait();
+  at = 0;
+  each([&](std::span<float> rows) {
+    device.copy(packed.subspan(at, rows.size()), rows);
     at += rows.size();
   });
 }

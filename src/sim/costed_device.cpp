@@ -1,5 +1,7 @@
 #include "sim/costed_device.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "tensor/touched_rows.h"
 
@@ -59,6 +61,7 @@ class CostedLoss final : public LossKernel {
         inside_(std::move(inside)) {}
   LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
                int64_t divisor) override {
+    clock_.next_piece();
     clock_.spend(seconds_ * static_cast<double>(rows) / rows_);
     return inside_ ? inside_->run(rows, y, targets, dy, divisor) : LossSums{};
   }
@@ -93,15 +96,20 @@ bool is_sparse(const Spec&) {
 
 }  // namespace
 
+// A network may be prepared several times, for batches of other sizes too: costs go by rows.
 template <typename Spec>
 std::unique_ptr<Kernel> CostedDevice::costed(const Spec& spec) {
-  const std::string kernel = text(spec);
-  if (prepared_ >= cost_.kernels.size() || cost_.kernels[prepared_].kernel != kernel)
+  const auto without_batch = [](const std::string& kernel) {
+    return kernel.substr(0, kernel.rfind(", batch"));
+  };
+  const size_t index = prepared_++ % std::max<size_t>(1, cost_.kernels.size());
+  const std::string kernel = without_batch(text(spec));
+  if (cost_.kernels.empty() || without_batch(cost_.kernels[index].kernel) != kernel)
     throw Failure(
         "the profile was measured on another network: it has '{}' where this one has '{}'; "
         "measure it again with 'lockstep calibrate'",
-        prepared_ < cost_.kernels.size() ? cost_.kernels[prepared_].kernel : "nothing", kernel);
-  return std::make_unique<CostedKernel>(cost_.kernels[prepared_++], cost_.inference, spec.batch,
+        cost_.kernels.empty() ? "nothing" : cost_.kernels[index].kernel, kernel);
+  return std::make_unique<CostedKernel>(cost_.kernels[index], cost_.inference, rows_,
                                         is_sparse(spec), clock_,
                                         inside_ ? inside_->prepare(spec) : nullptr);
 }

@@ -48,6 +48,19 @@ StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, 
                  (like - before->first) / (after->first - before->first));
 }
 
+void keep_quicker(NetworkCosts& costs, const NetworkCosts& other) {
+  for (const auto& [ranks, cost] : other.by_ranks) {
+    const auto [mine, added] = costs.by_ranks.try_emplace(ranks, cost);
+    if (!added && cost.step() < mine->second.step()) mine->second = cost;
+  }
+}
+
+void SizeTable::keep_quicker(const SizeTable& other) {
+  for (size_t i = 0; i < points_.size() && i < other.points_.size(); ++i)
+    if (points_[i].first == other.points_[i].first)
+      points_[i].second = std::min(points_[i].second, other.points_[i].second);
+}
+
 double SizeTable::at(double bytes) const {
   if (points_.empty()) return 0;
   if (bytes <= points_.front().first || points_.size() == 1) return points_.front().second;

@@ -40,12 +40,16 @@ struct NetworkCosts {
 // node is taken to be balanced as the measured machine is: as full, it slows down as much.
 StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, int cores);
 
+// Of two measurements, the quicker one for each number of ranks: the less disturbed.
+void keep_quicker(NetworkCosts& costs, const NetworkCosts& other);
+
 // Seconds by bytes: straight lines between what was measured, and beyond.
 class SizeTable {
  public:
   void add(double bytes, double seconds) { points_.emplace_back(bytes, seconds); }
   bool empty() const { return points_.empty(); }
   double at(double bytes) const;
+  void keep_quicker(const SizeTable& other);  // where both have the same sizes
   double largest() const { return points_.empty() ? 0 : points_.back().first; }
   const std::vector<std::pair<double, double>>& points() const { return points_; }
 

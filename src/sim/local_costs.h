@@ -17,6 +17,10 @@ class LocalCosts {
   double exchange(double bytes) const { return beyond_latency("exchange", bytes); }
   double receive(double bytes) const { return beyond_latency("receive", bytes); }
   double of(const char* operation, double bytes) const { return beyond_latency(operation, bytes); }
+  // What calling it costs each rank, however small the message.
+  double call(const char* operation) const {
+    return std::max(0.0, at(operation, smallest) - latency()) + latency() / 3;
+  }
   // The sum of an arrived piece: what an all-reduce takes beyond its two exchanges.
   double add(double bytes) const {
     const double piece = std::min(bytes, largest_piece);

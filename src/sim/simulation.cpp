@@ -6,11 +6,11 @@
 
 #include "base/apart.h"
 #include "base/error.h"
-#include "base/rng.h"
 #include "sim/analytic.h"
 #include "sim/costed_device.h"
 #include "sim/engine.h"
 #include "sim/measure.h"
+#include "sim/noisy_time.h"
 #include "train/epoch_feed.h"
 #include "train/step_probe.h"
 
@@ -40,24 +40,6 @@ Lengths lengths_for(const RunConfig& config, int64_t ranks) {
     return {config.parallel.average_steps, 2 * config.parallel.average_steps};
   return ranks >= 128 ? Lengths{1, 2} : Lengths{2, 4};
 }
-
-// Computing takes longer or shorter from step to step.
-class NoisyTime final : public VirtualClock {
- public:
-  NoisyTime(VirtualClock& inside, double noise, uint64_t rank)
-      : inside_(inside), noise_(noise), rng_(rank, Purpose::noise) {}
-  double seconds() const override { return inside_.seconds(); }
-  void spend(double seconds) override { inside_.spend(seconds * factor_); }
-  void next_step() {
-    if (noise_ > 0) factor_ = std::exp(noise_ * rng_.normal() - noise_ * noise_ / 2);
-  }
-
- private:
-  VirtualClock& inside_;
-  double noise_;
-  Rng rng_;
-  double factor_ = 1;
-};
 
 int64_t largest_share(const RunConfig& config, int64_t all, int64_t training) {
   const int64_t parts = config.parallel.mode == "reproducible" ? config.parallel.shards : training;
@@ -256,14 +238,51 @@ const NetworkCosts& costs_for(const SimulatedPoint& point, const DataSplits& dat
   return profile.networks[key] = std::move(costs);
 }
 
+void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
+                  double seconds) {
+  const Shares shares = shares_of(point, data.train->size());
+  const std::string key = network_key(point.config, data.train->sample_shape(), shares.piece);
+  NetworkCosts costs = measure_costs(point.config, data, shares.piece, profile.cores, seconds);
+  costs.measured = time_text();
+  const auto [known, added] = profile.networks.try_emplace(key, costs);
+  if (!added) keep_quicker(known->second, costs);
+}
+
+const NetworkCosts& known_costs(const SimulatedPoint& point, const DataSplits& data,
+                                const Profile& profile) {
+  const Shares shares = shares_of(point, data.train->size());
+  return profile.networks.at(network_key(point.config, data.train->sample_shape(), shares.piece));
+}
+
+StepCost point_cost(const SimulatedPoint& point, const NetworkCosts& costs, const Profile& profile,
+                    const Cluster& cluster, int node) {
+  const int threads = point.config.device.threads;
+  return cost_on_node(
+      costs, std::max(1, profile.cores / threads),
+      static_cast<int>(std::min<int64_t>(point.per_node, point.config.parallel.ranks)),
+      std::max(1, cluster.node(node).cores / threads));
+}
+
+void account_for_failure(Prediction& p, const RunConfig& config, const Disturbance& disturbance,
+                         double checkpoint_seconds) {
+  p.checkpoint_interval = std::sqrt(2 * checkpoint_seconds * disturbance.fails_at);
+  if (disturbance.fails_at >= p.total_seconds) return;
+  const double interval = config.train.checkpoint_every > 0
+                              ? static_cast<double>(config.train.checkpoint_every) * p.step_seconds
+                              : disturbance.fails_at;  // none: all is lost
+  p.lost_seconds =
+      std::fmod(disturbance.fails_at, interval) + config.parallel.timeout + disturbance.restart;
+  if (config.train.checkpoint_every == 0) p.lost_seconds += disturbance.fails_at;
+  p.total_seconds += p.lost_seconds;
+}
+
 Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
                           const Profile& profile, const Cluster& cluster,
                           const SimulateOptions& options) {
   RunConfig config = point.config;
   const int64_t ranks = config.parallel.ranks;
   const Shares shares = shares_of(point, data.train->size());
-  const NetworkCosts& costs =
-      profile.networks.at(network_key(config, data.train->sample_shape(), shares.piece));
+  const NetworkCosts& costs = known_costs(point, data, profile);
   const Held held = [&] {
     Held h = real_batches(config, data, shares.piece);
     h.rows = shares.all / shares.training;
@@ -278,22 +297,15 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
                          .backend = config.parallel.backend,
                          .collectives = options.collectives,
                          .moves_data = false};
-  const auto cost_at = [&](int node) {
-    const int slots = std::max(1, cluster.node(node).cores / threads);
-    return cost_on_node(costs, std::max(1, profile.cores / threads),
-                        static_cast<int>(std::min<int64_t>(point.per_node, ranks)), slots);
-  };
+  const auto cost_at = [&](int node) { return point_cost(point, costs, profile, cluster, node); };
   std::vector<RankOutcome> outcomes(static_cast<size_t>(ranks));
   const SimulatedMain rank_main = [&](SimulatedRank& rank) {
     const StepCost cost = cost_at(rank.node);
-    NoisyTime time(rank.clock, cluster.disturbance.noise,
-                   static_cast<uint64_t>(rank.ranks.rank() + 1));
+    NoisyTime time(rank.clock, cluster.disturbance.noise, rank.ranks.rank());
     CostedDevice device(cost, costs.rows, costs.parameters, time);
     StepProbe probe(config, held, shares.all, rank.ranks, device, rank.clock);
-    probe.load_by([&](int64_t rows) {
-      time.next_step();
-      if (options.loading) rank.clock.spend(cost.load * static_cast<double>(rows));
-    });
+    if (options.loading)
+      probe.load_by([&](int64_t rows) { rank.clock.spend(cost.load * static_cast<double>(rows)); });
     RankOutcome& mine = outcomes[static_cast<size_t>(rank.ranks.rank())];
     if (options.trace) probe.record(mine.trace);
     mine.started = rank.clock.seconds();

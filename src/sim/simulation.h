@@ -64,9 +64,27 @@ void expect_to_fit(const SimulatedPoint& point, const RankMemory& memory, const 
 const NetworkCosts& costs_for(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
                               bool may_measure);
 
+// Measures them once more, and keeps what is quicker.
+void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
+                  double seconds);
+
+// The same where they are known to be there.
+const NetworkCosts& known_costs(const SimulatedPoint& point, const DataSplits& data,
+                                const Profile& profile);
+
+// What a step costs a rank on this node.
+StepCost point_cost(const SimulatedPoint& point, const NetworkCosts& costs, const Profile& profile,
+                    const Cluster& cluster, int node);
+
 // Predicts. SimGrid runs in a process of its own.
 Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
                           const Profile& profile, const Cluster& cluster,
                           const SimulateOptions& options);
+
+// A node or link is lost while the run goes on: its time grows by what was done since the last
+// checkpoint, by what the others wait for it (parallel.timeout) and by the restart. The best
+// interval between checkpoints is Young's: sqrt(2 x checkpoint x time between failures).
+void account_for_failure(Prediction& prediction, const RunConfig& config,
+                         const Disturbance& disturbance, double checkpoint_seconds);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "tensor/touched_rows.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace lockstep {
 
@@ -16,14 +17,25 @@ void TouchedRows::clear(float* gradients) {
   list_.clear();
 }
 
+// Looking through all marks beats sorting until they are very many.
 std::vector<TouchedRows::Run> TouchedRows::runs() const {
-  std::vector<int32_t> sorted(list_);
-  std::sort(sorted.begin(), sorted.end());
   std::vector<Run> all;
-  for (const int32_t row : sorted) {
+  const auto take = [&](int64_t row) {
     if (all.empty() || all.back().end != row) all.push_back({row, row});
     all.back().end = row + 1;
+  };
+  if (marked_.size() / 256 < list_.size()) {
+    const uint8_t *begin = marked_.data(), *end = begin + marked_.size();
+    for (const uint8_t* at = begin; at < end; ++at) {
+      at = static_cast<const uint8_t*>(std::memchr(at, 1, static_cast<size_t>(end - at)));
+      if (!at) break;
+      take(at - begin);
+    }
+    return all;
   }
+  std::vector<int32_t> sorted(list_);
+  std::sort(sorted.begin(), sorted.end());
+  for (const int32_t row : sorted) take(row);
   return all;
 }
 

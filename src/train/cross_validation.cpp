@@ -97,13 +97,14 @@ void meet(Communicator& ranks, double limit) {
           "waited {:.0f} s for the folds of other ranks, far longer than folds took so far; has "
           "one stopped?",
           limit);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (!all.block()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 
 Summary train_fold(const RunConfig& config, Communicator& group, const DataSplits& splits,
-                   const Clock& clock, const fs::path& folder, const std::atomic<bool>& stop) {
-  const std::unique_ptr<Device> device = make_device(config.device);
+                   const Clock& clock, const MakeDevice& make, const fs::path& folder,
+                   const std::atomic<bool>& stop) {
+  const std::unique_ptr<Device> device = make();
   Observers observers;
   Trainer trainer(config, group, *device, clock, splits, observers);
   std::unique_ptr<RunFolder> run;
@@ -238,7 +239,8 @@ int64_t quickest_groups(int64_t tasks, int64_t ranks, bool global_batch) {
 CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, const DataSplits& data,
                                const Clock& clock, const fs::path& folder,
                                const FoldDone& fold_done, bool resume,
-                               const std::atomic<bool>& stop) {
+                               const std::atomic<bool>& stop, MakeDevice make) {
+  if (!make) make = [&] { return make_device(config.device); };
   const CrossvalConfig& c = config.crossval;
   const Plan plan = make_plan(c, *data.train, static_cast<uint64_t>(config.seed));
   const auto count = static_cast<int64_t>(plan.tasks.size());
@@ -275,7 +277,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
     const DataSplits splits = splits_of(data, plan.samples[static_cast<size_t>(task)]);
     const Summary s = [&] {
       try {
-        return train_fold(config, *group, splits, clock, folder_of(folder, mine), stop);
+        return train_fold(config, *group, splits, clock, make, folder_of(folder, mine), stop);
       } catch (const Diverged& error) {
         throw Failure("{}: {}", mine.name(), error.what());
       }
@@ -299,7 +301,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
                           .groups = groups,
                           .model = c.model,
                           .combine = c.combine};
-  summary.device = make_device(config.device)->description();
+  summary.device = make()->description();
   summary.oversubscribed =
       summarise(gather_times(ranks, {}, config.device.threads), ranks.size(), 1, 0, 0)
           .oversubscribed;

@@ -53,12 +53,15 @@ int64_t quickest_groups(int64_t tasks, int64_t ranks, bool global_batch);
 // Called as folds end, by the rank that leads the group.
 using FoldDone = std::function<void(const FoldResult&, int64_t done, int64_t all)>;
 
+// What a rank computes with; not what the configuration says where it is simulated.
+using MakeDevice = std::function<std::unique_ptr<Device>()>;
+
 // Trains all folds on groups of the ranks and leaves in `folder` a run folder for each, the model
 // and its configuration. With `resume`, folds that `folder` has finished before are kept. All ranks
 // call it; rank 0's answer is the whole one.
 CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, const DataSplits& data,
                                const Clock& clock, const fs::path& folder,
                                const FoldDone& fold_done, bool resume,
-                               const std::atomic<bool>& stop);
+                               const std::atomic<bool>& stop, MakeDevice make = {});
 
 }  // namespace lockstep

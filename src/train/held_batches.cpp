@@ -35,7 +35,7 @@ Held noise_batches(const RunConfig& config, const Shape& shape) {
   Held held{.provenance = "noise",
             .shape = shape,
             .classes = Network(config.model.layers, shape).output().elements(),
-            .samples = rows,
+            .samples = rows * config.parallel.ranks,
             .rows = rows,
             .piece = piece_size(rows, piece_limit(config.train)),
             .batches = std::vector<Batch>(4)};

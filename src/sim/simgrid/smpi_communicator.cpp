@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "comm/algorithms/all_reduce.h"
+#include "comm/backend/self.h"
 #include "sim/local_costs.h"
 
 namespace lockstep {
@@ -46,8 +47,8 @@ struct Group {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 1;
   std::vector<int> nodes;  // of each rank
-  explicit Group(MPI_Comm from, const std::vector<int>& world_nodes) {
-    check(MPI_Comm_dup(from, &comm), "MPI_Comm_dup");
+  // Not a duplicate: one of a part of the ranks loses track of them in SMPI when the part is freed.
+  Group(MPI_Comm given, const std::vector<int>& world_nodes) : comm(given) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     int world = 0;
@@ -56,7 +57,9 @@ struct Group {
     check(MPI_Allgather(&world, 1, MPI_INT, ranks.data(), 1, MPI_INT, comm), "MPI_Allgather");
     for (const int r : ranks) nodes.push_back(world_nodes[static_cast<size_t>(r)]);
   }
-  ~Group() { MPI_Comm_free(&comm); }
+  ~Group() {
+    if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
+  }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -180,6 +183,7 @@ class SmpiCommunicator final : public Communicator {
     check(MPI_Bcast(real(data.size()) ? data.data() : nowhere(data.size()),
                     static_cast<int>(data.size()), MPI_BYTE, root, group_->comm),
           "MPI_Bcast");
+    time_.spend(local().call("broadcast"));
     const auto bytes = static_cast<double>(data.size());
     if (rank() != root) {
       time_.spend(local_levels_ * local().of("broadcast", bytes));
@@ -199,6 +203,7 @@ class SmpiCommunicator final : public Communicator {
     check(MPI_Gatherv(in_place ? MPI_IN_PLACE : out, static_cast<int>(mine.size()), MPI_BYTE, in,
                       layout.counts.data(), layout.offsets.data(), MPI_BYTE, root, group_->comm),
           "MPI_Gatherv");
+    time_.spend(local().call("gather"));
     if (root_here)
       for (int r = 0; r < size(); ++r)
         if (r != root) time_.spend(received_cost(r, counts[as_index(r)], "gather"));
@@ -217,6 +222,7 @@ class SmpiCommunicator final : public Communicator {
                        in_place ? MPI_IN_PLACE : in, static_cast<int>(mine.size()), MPI_BYTE, root,
                        group_->comm),
           "MPI_Scatterv");
+    time_.spend(local().call("scatter"));
     if (rank() != root)
       time_.spend(received_cost(root, static_cast<int64_t>(mine.size()), "scatter"));
     return {};
@@ -232,12 +238,14 @@ class SmpiCommunicator final : public Communicator {
                          MPI_BYTE, all.data(), layout.counts.data(), layout.offsets.data(),
                          MPI_BYTE, group_->comm),
           "MPI_Allgatherv");
+    time_.spend(local().call("all-gather"));
     return {};
   }
 
   Request barrier() override {
     time_.catch_up();
     check(MPI_Barrier(group_->comm), "MPI_Barrier");
+    time_.spend(local().call("barrier"));
     return {};
   }
 
@@ -264,9 +272,11 @@ class SmpiCommunicator final : public Communicator {
     time_.catch_up();
     MPI_Comm part;
     check(MPI_Comm_split(group_->comm, color, key, &part), "MPI_Comm_split");
-    auto made = std::make_unique<SmpiCommunicator>(part, shared_, time_);
+    int members = 0;
+    MPI_Comm_size(part, &members);
+    if (members > 1) return std::make_unique<SmpiCommunicator>(part, shared_, time_);
     MPI_Comm_free(&part);
-    return made;
+    return make_self_communicator();  // SMPI's broadcast fails on a single rank
   }
   void abort(const std::string& reason, int) override { throw Failure("{}", reason); }
   std::string backend() const override { return "mpi (simulated by SimGrid)"; }

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/simulation.h"
+#include "validation.h"
+
+namespace lockstep {
+
+nlohmann::ordered_json to_json(const Prediction& prediction);
+void print_predictions(const std::vector<SimulatedPoint>& points,
+                       const std::vector<Prediction>& predictions);
+void print_cautions(const std::vector<Prediction>& predictions);
+void print_validation(const std::vector<Validated>& all, bool json);
+
+// Summaries of runs whose numbers were computed, as summary.json has them.
+void print_numerics(const std::vector<nlohmann::ordered_json>& summaries);
+
+}  // namespace lockstep
