@@ -28,6 +28,8 @@ Examples:
   lockstep crossval mnist-cnn-sgd --ranks 4        ten folds, four at a time
   lockstep study mpi-mnist-scaling --quick         a published experiment, with tables and figures
   lockstep report runs/* -o report.html            one page of many runs
+  lockstep simulate cnn-690k --cluster 10gbe-8x16 --ranks 1,8,64   on a cluster you don't have
+  lockstep explain runs/cnn-690k                   why is it slow, what would help?
   lockstep bench cnn-690k --threads 2              how fast does this machine train?
   lockstep doctor                                  what does this machine have, what would hurt?
 )";
@@ -92,15 +94,23 @@ void add_verbs(CLI::App& app, const std::string& wanted) {
   app.formatter(std::make_shared<Help>());
   app.set_version_flag("--version", [] { return versions_text(); });
   app.require_subcommand(1);
-  const std::pair<const char*, void (*)(CLI::App&)> verbs[] = {
-      {"train", add_train_verb},         {"crossval", add_crossval_verb},
-      {"eval", add_eval_verb},           {"predict", add_predict_verb},
-      {"recommend", add_recommend_verb}, {"study", add_study_verb},
-      {"report", add_report_verb},       {"models", add_models_verb},
-      {"data", add_data_verb},           {"bench", add_bench_verb},
-      {"config", add_config_verb},       {"doctor", add_doctor_verb},
-      {"calibrate", add_calibrate_verb}, {"simulate", add_simulate_verb},
-      {"sbatch", add_sbatch_verb},       {"completion", add_completion_verb}};
+  const std::pair<const char*, void (*)(CLI::App&)> verbs[] = {{"train", add_train_verb},
+                                                               {"crossval", add_crossval_verb},
+                                                               {"eval", add_eval_verb},
+                                                               {"predict", add_predict_verb},
+                                                               {"recommend", add_recommend_verb},
+                                                               {"study", add_study_verb},
+                                                               {"report", add_report_verb},
+                                                               {"models", add_models_verb},
+                                                               {"data", add_data_verb},
+                                                               {"bench", add_bench_verb},
+                                                               {"config", add_config_verb},
+                                                               {"doctor", add_doctor_verb},
+                                                               {"calibrate", add_calibrate_verb},
+                                                               {"simulate", add_simulate_verb},
+                                                               {"explain", add_explain_verb},
+                                                               {"sbatch", add_sbatch_verb},
+                                                               {"completion", add_completion_verb}};
   const bool known = std::any_of(std::begin(verbs), std::end(verbs),
                                  [&](const auto& verb) { return verb.first == wanted; });
   // The options of the other verbs would take a fifth of the time of a short run. Completions are

@@ -12,6 +12,7 @@
 #include "sim/simulated_run.h"
 #include "simulate_tables.h"
 #include "simulating.h"
+#include "sweep.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -23,13 +24,14 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string config;
   std::vector<std::string> changes, disturbances;
-  std::string cluster = "this", profile, engine = "simgrid", collectives = "ompi", out;
+  std::string cluster = "this", profile, engine, collectives = "ompi", out;
   std::vector<std::string> strategies, backends;
-  std::vector<int64_t> ranks, nodes;
+  std::vector<int64_t> ranks, nodes, batches;
+  std::vector<std::string> limits;
   int threads = 0, rounds = 5;
-  int64_t folds = 0;
-  bool bench = false, validate = false, numerics = false, trace = false, oversubscribe = false,
-       list = false, json = false, quiet = false;
+  int64_t folds = 0, samples = 0;
+  bool bench = false, validate = false, numerics = false, sweep = false, trace = false,
+       oversubscribe = false, list = false, json = false, quiet = false;
 };
 
 void list_clusters() {
@@ -65,16 +67,19 @@ std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& c
         one.parallel.backend = backend;
         if (strategy == "scatter-gather") one.parallel.parts = "contiguous";
         check(one);
-        const SimulatedPoint point =
+        SimulatedPoint point =
             place_point(one, cluster, at(ranks), at(nodes), options.oversubscribe);
+        point.samples = options.samples;
         // One rank alone is the same whatever it would do with others.
         if (point.config.parallel.ranks > 1 || points.empty()) points.push_back(point);
       }
   return points;
 }
 
-Engine engine_named(const std::string& name) {
-  return name == "analytic" ? Engine::analytic : Engine::simgrid;
+// Many ways are compared by closed forms.
+Engine engine_of(const Options& options) {
+  if (options.engine.empty()) return options.sweep ? Engine::analytic : Engine::simgrid;
+  return options.engine == "analytic" ? Engine::analytic : Engine::simgrid;
 }
 
 fs::path folder_of(const fs::path& folder, const std::vector<SimulatedPoint>& points,
@@ -95,6 +100,8 @@ void print_head(const std::string& name, const Predictor& predictor, const std::
 // Virtual ranks, real numbers.
 void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>& points,
                       Predictor& predictor, const fs::path& folder) {
+  if (options.samples > 0)
+    throw UserError("--numerics trains on the samples there are; leave --samples out");
   if (options.engine == "analytic")
     throw UserError("--numerics needs every message; use --engine simgrid");
   const InterruptGuard interrupt;
@@ -121,6 +128,67 @@ void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>&
   fmt::print("kept in {}\n", folder.string());
 }
 
+// The best way on this cluster.
+void find_best(const Options& options, const RunConfig& config, Predictor& predictor,
+               const fs::path& folder, const Say& say) {
+  SweepLimit limit;
+  for (const std::string& one : options.limits) set_limit(limit, one);
+  SweepSpace space{.strategies = options.strategies,
+                   .ranks = options.ranks,
+                   .batches = options.batches,
+                   .threads = {}};
+  if (space.strategies.empty())
+    space.strategies = {"all-reduce", "reduce-broadcast", "parameter-server", "average-weights",
+                        "scatter-gather"};
+  if (space.batches.empty()) space.batches = {config.train.batch};
+  const int64_t slots = predictor.cluster.slots();
+  if (space.ranks.empty()) {
+    for (int64_t n = 1; n < slots; n *= 2) space.ranks.push_back(n);
+    space.ranks.push_back(slots);
+  }
+  if (options.threads > 0)
+    space.threads = {options.threads};
+  else
+    for (int t = 1; t <= std::min(predictor.profile.cores, predictor.cluster.kinds[0].cores);
+         t *= 2)
+      space.threads.push_back(t);
+  const std::vector<SweepEntry> all =
+      sweep(config, predictor, space, limit, folder / "sweep.jsonl", say);
+  if (all.empty())
+    throw UserError(
+        "nothing that was tried keeps within the limit; allow more, or a larger cluster");
+  const size_t shown = std::min<size_t>(all.size(), 10);
+  if (options.json) {
+    Json list = Json::array();
+    for (size_t i = 0; i < shown; ++i)
+      list.push_back({{"strategy", all[i].strategy},
+                      {"ranks", all[i].ranks},
+                      {"nodes", all[i].nodes},
+                      {"threads", all[i].threads},
+                      {"batch", all[i].batch},
+                      {"global_batch", all[i].global_batch},
+                      {"step_seconds", all[i].step_seconds},
+                      {"total_seconds", all[i].total_seconds},
+                      {"memory_bytes_per_rank", all[i].memory_bytes}});
+    fmt::print("{}\n", Json{{"simulated", true}, {"best_first", list}}.dump(2));
+    return;
+  }
+  print_head(config.name, predictor, fmt::format("{} ways compared", all.size()));
+  std::vector<std::vector<std::string>> rows = {{"strategy", "ranks", "nodes", "threads", "batch",
+                                                 "global batch", "step ms", "total", "MB/rank"}};
+  for (size_t i = 0; i < shown; ++i)
+    rows.push_back(
+        {all[i].strategy, std::to_string(all[i].ranks), std::to_string(all[i].nodes),
+         std::to_string(all[i].threads), std::to_string(all[i].batch),
+         std::to_string(all[i].global_batch), fmt::format("{:.2f}", all[i].step_seconds * 1e3),
+         short_time(all[i].total_seconds), fmt::format("{:.0f}", all[i].memory_bytes / 1e6)});
+  fmt::print("{}", table(rows));
+  fmt::print(
+      "a larger global batch and average-weights change what is learnt; --numerics shows how\n"
+      "kept in {}\n",
+      folder.string());
+}
+
 void simulate(const Options& options) {
   if (options.list) {
     list_clusters();
@@ -134,12 +202,18 @@ void simulate(const Options& options) {
   check(config);
   const Say say = options.quiet ? Say([](const std::string&) {}) : say_to_stderr;
   Predictor predictor = make_predictor(config, options.profile, options.cluster,
-                                       {.engine = engine_named(options.engine),
+                                       {.engine = engine_of(options),
                                         .collectives = options.collectives,
                                         .loading = !options.bench,
                                         .trace = options.trace},
                                        say);
   for (const std::string& one : options.disturbances) disturb(predictor.cluster, one);
+  const fs::path folder =
+      options.out.empty() ? fs::path("runs") / (config.name + "-simulated") : fs::path(options.out);
+  if (options.sweep) {
+    find_best(options, config, predictor, folder, say);
+    return;
+  }
   const std::vector<SimulatedPoint> points = points_of(options, config, predictor.cluster);
   for (const SimulatedPoint& point : points)
     expect_to_fit(point, memory_of(point, predictor.data), predictor.cluster);
@@ -149,8 +223,6 @@ void simulate(const Options& options) {
                      options.json);
     return;
   }
-  const fs::path folder =
-      options.out.empty() ? fs::path("runs") / (config.name + "-simulated") : fs::path(options.out);
   if (options.numerics || options.folds > 0) {
     simulate_numbers(options, points, predictor, folder);
     return;
@@ -169,13 +241,14 @@ void simulate(const Options& options) {
       all.back()["strategy"] = points[i].config.parallel.strategy;
       all.back()["backend"] = points[i].config.parallel.backend;
     }
-    fmt::print("{}\n", Json{{"name", config.name},
-                            {"simulated", true},
-                            {"cluster", predictor.cluster.name},
-                            {"profile", predictor.profile.machine},
-                            {"engine", options.engine},
-                            {"points", all}}
-                           .dump(2));
+    fmt::print("{}\n",
+               Json{{"name", config.name},
+                    {"simulated", true},
+                    {"cluster", predictor.cluster.name},
+                    {"profile", predictor.profile.machine},
+                    {"engine", engine_of(options) == Engine::simgrid ? "simgrid" : "analytic"},
+                    {"points", all}}
+                   .dump(2));
     return;
   }
   print_head(config.name, predictor, "strategy " + points.front().config.parallel.strategy);
@@ -196,6 +269,7 @@ Examples:
   lockstep simulate cnn-690k --cluster my-cluster.toml --ranks 1024 --trace
   lockstep simulate mlp-3 --cluster edge-wifi --nodes 1,2,4,8
   lockstep simulate mlp-3 --cluster edge-wifi --nodes 8 --numerics  accuracy too
+  lockstep simulate cnn-690k --cluster 10gbe-8x16 --sweep --limit nodes=4
   lockstep simulate cnn-690k --ranks 1,2 --validate                 predicted and measured
 )");
   verb->add_option("config", options->config, "a preset, a TOML file, or a run folder");
@@ -220,6 +294,16 @@ Examples:
                  "train virtual ranks with real numbers: accuracy too");
   verb->add_option("--folds", options->folds, "with numbers, a cross-validation of so many folds")
       ->check(CLI::Range(2, 100000));
+  verb->add_option("--samples", options->samples,
+                   "as if the training part had so many samples (not with --numerics)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  verb->add_flag("--sweep", options->sweep, "find the best strategy, ranks and threads, and batch");
+  verb->add_option("--batches", options->batches, "of --sweep: values of train.batch")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24));
+  verb->add_option("--limit", options->limits,
+                   "of --sweep: time=SECONDS (then the fewest nodes win), nodes=N, memory_gb=N")
+      ->type_name("KEY=VALUE");
   verb->add_flag("--validate", options->validate,
                  "run for real too, and print the error (with --cluster this)");
   verb->add_option("--rounds", options->rounds, "of --validate: measured and simulated in turns")

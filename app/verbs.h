@@ -18,6 +18,7 @@ void add_config_verb(CLI::App& app);
 void add_doctor_verb(CLI::App& app);
 void add_calibrate_verb(CLI::App& app);
 void add_simulate_verb(CLI::App& app);
+void add_explain_verb(CLI::App& app);
 void add_sbatch_verb(CLI::App& app);
 void add_completion_verb(CLI::App& app);
 

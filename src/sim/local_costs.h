@@ -23,6 +23,7 @@ class LocalCosts {
   }
   // The sum of an arrived piece: what an all-reduce takes beyond its two exchanges.
   double add(double bytes) const {
+    if (bytes <= 0) return 0;
     const double piece = std::min(bytes, largest_piece);
     const double seconds = at("all-reduce", 2 * piece) - 2 * at("exchange", piece);
     return std::max(0.0, seconds) * bytes / piece;

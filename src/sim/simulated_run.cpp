@@ -34,7 +34,7 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
   s.gradient_seconds = r.times.compute;
   s.epoch_seconds.assign(static_cast<size_t>(c.train.epochs), r.epoch_seconds);
   s.total_seconds = r.total_seconds;
-  s.samples_per_second = static_cast<double>(data.train->size()) / r.epoch_seconds;
+  s.samples_per_second = static_cast<double>(r.samples) / r.epoch_seconds;
   s.peak_memory_bytes = static_cast<int64_t>(r.memory.sum());
   if (r.ranks > 1) {
     std::vector<RankTimes> ranks;

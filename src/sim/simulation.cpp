@@ -50,6 +50,10 @@ struct Shares {
   int64_t training = 1, all = 0, piece = 0;
 };
 
+int64_t samples_of(const SimulatedPoint& point, const DataSplits& data) {
+  return point.samples > 0 ? point.samples : data.train->size();
+}
+
 Shares shares_of(const SimulatedPoint& point, int64_t samples) {
   const RunConfig& c = point.config;
   Shares s;
@@ -57,7 +61,11 @@ Shares shares_of(const SimulatedPoint& point, int64_t samples) {
       make_strategy(c.parallel, c.optimizer)->training_ranks(static_cast<int>(c.parallel.ranks));
   s.all = rows_of_all(c, samples, s.training);
   if (s.all < s.training)
-    throw UserError("{} ranks are more than the {} samples of a step", s.training, s.all);
+    throw UserError(
+        "{} ranks are more than the {} samples of a step; use fewer ranks, or --samples for a "
+        "larger "
+        "data set like this one",
+        s.training, s.all);
   s.piece =
       piece_size(std::max<int64_t>(1, largest_share(c, s.all, s.training)), piece_limit(c.train));
   return s;
@@ -184,7 +192,7 @@ SimulatedPoint place_point(const RunConfig& config, const Cluster& cluster, int6
 
 RankMemory memory_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
-  const Shares shares = shares_of(point, data.train->size());
+  const Shares shares = shares_of(point, samples_of(point, data));
   const std::unique_ptr<Device> device = make_device(c.device);
   const Network network(c.model.layers, data.train->sample_shape());
   const Program program(network, loss_named(c.train.loss), *device, shares.piece,
@@ -199,8 +207,10 @@ RankMemory memory_of(const SimulatedPoint& point, const DataSplits& data) {
                .data = 0};
   // Images are kept as bytes, one for each value; tables as floats.
   const double values =
-      static_cast<double>(data.train->size() * data.train->sample_shape().elements());
+      static_cast<double>(samples_of(point, data) * data.train->sample_shape().elements());
+  const bool parts = c.data.reading == "own-part";
   m.data = data.train->sparse() ? 0 : values * (data.train->sample_shape().is_image() ? 1 : 4);
+  if (parts) m.data /= static_cast<double>(shares.training);
   return m;
 }
 
@@ -221,7 +231,7 @@ void expect_to_fit(const SimulatedPoint& point, const RankMemory& memory, const 
 
 const NetworkCosts& costs_for(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
                               bool may_measure) {
-  const Shares shares = shares_of(point, data.train->size());
+  const Shares shares = shares_of(point, samples_of(point, data));
   const std::string key = network_key(point.config, data.train->sample_shape(), shares.piece);
   const auto found = profile.networks.find(key);
   if (found != profile.networks.end() &&
@@ -240,7 +250,7 @@ const NetworkCosts& costs_for(const SimulatedPoint& point, const DataSplits& dat
 
 void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
                   double seconds) {
-  const Shares shares = shares_of(point, data.train->size());
+  const Shares shares = shares_of(point, samples_of(point, data));
   const std::string key = network_key(point.config, data.train->sample_shape(), shares.piece);
   NetworkCosts costs = measure_costs(point.config, data, shares.piece, profile.cores, seconds);
   costs.measured = time_text();
@@ -250,7 +260,7 @@ void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& 
 
 const NetworkCosts& known_costs(const SimulatedPoint& point, const DataSplits& data,
                                 const Profile& profile) {
-  const Shares shares = shares_of(point, data.train->size());
+  const Shares shares = shares_of(point, samples_of(point, data));
   return profile.networks.at(network_key(point.config, data.train->sample_shape(), shares.piece));
 }
 
@@ -281,7 +291,7 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
                           const SimulateOptions& options) {
   RunConfig config = point.config;
   const int64_t ranks = config.parallel.ranks;
-  const Shares shares = shares_of(point, data.train->size());
+  const Shares shares = shares_of(point, samples_of(point, data));
   const NetworkCosts& costs = known_costs(point, data, profile);
   const Held held = [&] {
     Held h = real_batches(config, data, shares.piece);
@@ -331,7 +341,9 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
   r.training = shares.training;
   r.threads = threads;
   r.global_batch = shares.all;
-  r.steps = (data.train->size() + shares.all - 1) / shares.all;
+  const int64_t samples = samples_of(point, data);
+  r.samples = samples;
+  r.steps = (samples + shares.all - 1) / shares.all;
   double started = 0, first = 0, second = 0;
   for (const RankOutcome& o : outcomes) {
     started = std::max(started, o.started);
@@ -345,8 +357,7 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
   if (!(r.step_seconds > 0)) r.step_seconds = long_epoch / static_cast<double>(long_steps);
   const double once = std::max(0.0, long_epoch - static_cast<double>(long_steps) * r.step_seconds);
   // The last step of an epoch may have fewer samples.
-  const double whole_steps =
-      static_cast<double>(data.train->size()) / static_cast<double>(shares.all);
+  const double whole_steps = static_cast<double>(samples) / static_cast<double>(shares.all);
   r.epoch_seconds = once + whole_steps * r.step_seconds;
   const auto training = std::min<size_t>(outcomes.size(), static_cast<size_t>(shares.training));
   for (size_t i = 0; i < training; ++i) {

@@ -16,8 +16,9 @@ namespace lockstep {
 // A run of `config` (its ranks, threads, strategy, batch) on a cluster.
 struct SimulatedPoint {
   RunConfig config;
-  int per_node = 1;  // ranks
-  int nodes = 1;     // in use
+  int per_node = 1;     // ranks
+  int nodes = 1;        // in use
+  int64_t samples = 0;  // of the training part; 0: as many as the data has
 };
 
 // What a rank keeps in memory, in bytes.
@@ -28,8 +29,8 @@ struct RankMemory {
 
 struct Prediction {
   int64_t ranks = 1, nodes = 1, training = 1, threads = 1;
-  int64_t global_batch = 0, steps = 0;  // an epoch
-  double step_seconds = 0;              // in the long run
+  int64_t samples = 0, global_batch = 0, steps = 0;  // steps: an epoch
+  double step_seconds = 0;                           // in the long run
   double epoch_seconds = 0, evaluation_seconds = 0, total_seconds = 0;
   double low = 0, high = 0;        // the band of step_seconds
   StepTimes times;                 // of a step, mean of the ranks that train

@@ -18,8 +18,14 @@ struct Job {
 
 std::vector<std::string> words_of(const Study& study, const Job& job, const fs::path& program,
                                   const fs::path& out) {
-  std::vector<std::string> words = {program.string(), study.verb, job.point->config,
-                                    "--quiet",        "--out",    out.string()};
+  const bool simulated = is_simulated(study, *job.point);
+  std::vector<std::string> words = {program.string(),  simulated ? "simulate" : study.verb,
+                                    job.point->config, "--quiet",
+                                    "--out",           out.string()};
+  if (simulated) {
+    words.insert(words.end(), {"--cluster", study.simulate_on});
+    if (study.simulate_numbers) words.emplace_back("--numerics");
+  }
   const auto set = [&](const std::string& change) {
     words.push_back("--set");
     words.push_back(change);

@@ -145,6 +145,12 @@ std::string StudyPoint::value(const std::string& key) const {
   return "";
 }
 
+bool is_simulated(const Study& study, const StudyPoint& point) {
+  if (study.simulate_on.empty()) return false;
+  const std::string value = point.value(study.scale);
+  return std::atoll(value.empty() ? "1" : value.c_str()) > study.simulate_beyond;
+}
+
 Study parse_study(const std::string& text, const std::string& source, bool quick) {
   Sections all, replaced;
   for (const auto& [key, value] : parse_toml_lists(text, source)) {
@@ -157,10 +163,13 @@ Study parse_study(const std::string& text, const std::string& source, bool quick
 
   Study study;
   const std::map<std::string, std::string*> texts = {
-      {"name", &study.name},   {"title", &study.title},   {"notes", &study.notes},
-      {"verb", &study.verb},   {"config", &study.config}, {"spread", &study.spread},
-      {"scale", &study.scale}, {"time", &study.time},     {"more_is", &study.more_is}};
-  std::vector<std::string> known = {"repeats", "warmup", "columns"};
+      {"name", &study.name},       {"title", &study.title},
+      {"notes", &study.notes},     {"verb", &study.verb},
+      {"config", &study.config},   {"spread", &study.spread},
+      {"scale", &study.scale},     {"time", &study.time},
+      {"more_is", &study.more_is}, {"simulate_on", &study.simulate_on}};
+  std::vector<std::string> known = {"repeats", "warmup", "columns", "simulate_beyond",
+                                    "simulate_numbers"};
   for (const auto& [key, target] : texts) known.push_back(key);
   for (const auto& [key, value] : all.plain) {
     if (std::find(known.begin(), known.end(), key) == known.end())
@@ -169,7 +178,11 @@ Study parse_study(const std::string& text, const std::string& source, bool quick
       *found->second = text_of(value);
     else if (const auto* number = std::get_if<int64_t>(&value.data);
              number && *number >= (key == "repeats" ? 1 : 0) && *number <= 1000)
-      (key == "repeats" ? study.repeats : study.warmup) = *number;
+      (key == "repeats"  ? study.repeats
+       : key == "warmup" ? study.warmup
+                         : study.simulate_beyond) = *number;
+    else if (const bool* flag = std::get_if<bool>(&value.data); flag && key == "simulate_numbers")
+      study.simulate_numbers = *flag;
     else if (const auto* list = std::get_if<std::vector<std::string>>(&value.data);
              list && key == "columns")
       study.columns = *list;

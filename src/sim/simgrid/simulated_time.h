@@ -17,7 +17,7 @@ class SimulatedTime final : public VirtualClock {
 
   double seconds() const override { return simgrid::s4u::Engine::get_clock() + pending_ / speed_; }
   void spend(double seconds) override { pending_ += seconds; }
-  void catch_up() {
+  void catch_up() override {
     if (pending_ <= 0) return;
     const double flops = pending_ * flops_a_second;
     pending_ = 0;

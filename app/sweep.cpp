@@ -1,0 +1,131 @@
+#include "sweep.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/toml.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string key_of(const RunConfig& c, int64_t ranks) {
+  return fmt::format("{} ranks {} threads {} batch {}", c.parallel.strategy, ranks,
+                     c.device.threads, c.train.batch);
+}
+
+// Predictions of another profile, cluster or configuration do not count.
+std::string origin(const RunConfig& config, const Predictor& predictor) {
+  const Cluster& c = predictor.cluster;
+  const std::string text =
+      fmt::format("{} {} {} {} {} {} {} {}", to_toml(config), predictor.profile.machine,
+                  predictor.profile.measured, c.name, c.nodes(), c.link.bandwidth, c.link.latency,
+                  predictor.how.engine == Engine::simgrid ? "simgrid" : "analytic");
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+std::map<std::string, Json> kept_lines(const fs::path& file, const std::string& of) {
+  std::map<std::string, Json> kept;
+  if (!fs::exists(file)) return kept;
+  std::istringstream lines(read_text(file));
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_object() && json.value("of", "") == of) kept[json.value("point", "")] = json;
+  }
+  return kept;
+}
+
+SweepEntry entry_from(const Json& json, const RunConfig& c) {
+  return {.strategy = c.parallel.strategy,
+          .ranks = json.at("ranks").get<int64_t>(),
+          .nodes = json.at("nodes").get<int64_t>(),
+          .batch = c.train.batch,
+          .global_batch = json.at("global_batch").get<int64_t>(),
+          .threads = c.device.threads,
+          .step_seconds = json.at("step_seconds").get<double>(),
+          .total_seconds = json.at("total_seconds").get<double>(),
+          .memory_bytes = json.at("memory_bytes").get<double>()};
+}
+
+}  // namespace
+
+void set_limit(SweepLimit& limit, const std::string& assignment) {
+  const auto [key, value] = parse_assignment(assignment);
+  double number = 0;
+  if (const auto* whole = std::get_if<int64_t>(&value.data))
+    number = static_cast<double>(*whole);
+  else if (const auto* real = std::get_if<double>(&value.data))
+    number = *real;
+  if (!(number > 0)) throw UserError("--limit {}: a number above 0 is expected", assignment);
+  if (key == "time")
+    limit.seconds = number;
+  else if (key == "nodes")
+    limit.nodes = static_cast<int64_t>(number);
+  else if (key == "memory_gb")
+    limit.memory_gb = number;
+  else
+    throw UserError("--limit {}: unknown '{}'; {}", assignment, key,
+                    suggestion(key, {"time", "nodes", "memory_gb"}));
+}
+
+std::vector<SweepEntry> sweep(const RunConfig& config, Predictor& predictor,
+                              const SweepSpace& space, const SweepLimit& limit,
+                              const fs::path& file, const Say& say) {
+  const std::string of = origin(config, predictor);
+  const std::map<std::string, Json> kept = kept_lines(file, of);
+  if (!kept.empty()) say(fmt::format("{} points are known from before", kept.size()));
+  if (file.has_parent_path()) make_folder(file.parent_path());
+  LineFile lines(file, true);
+  std::vector<SweepEntry> all;
+  for (const std::string& strategy : space.strategies)
+    for (const int threads : space.threads)
+      for (const int64_t batch : space.batches)
+        for (const int64_t ranks : space.ranks) {
+          RunConfig c = config;
+          c.parallel.strategy = strategy;
+          c.device.threads = threads;
+          c.train.batch = batch;
+          if (strategy == "scatter-gather") c.parallel.parts = "contiguous";
+          if (ranks == 1 && strategy != space.strategies.front()) continue;
+          const std::string key = key_of(c, ranks);
+          if (const auto found = kept.find(key); found != kept.end()) {
+            if (!found->second.contains("impossible")) all.push_back(entry_from(found->second, c));
+            continue;
+          }
+          Json json{{"of", of}, {"point", key}};
+          try {
+            const Prediction p =
+                predictor.predict(place_point(c, predictor.cluster, ranks, 0, false));
+            json.update({{"ranks", p.ranks},
+                         {"nodes", p.nodes},
+                         {"global_batch", p.global_batch},
+                         {"step_seconds", p.step_seconds},
+                         {"total_seconds", p.total_seconds},
+                         {"memory_bytes", p.memory.sum()}});
+            all.push_back(entry_from(json, c));
+          } catch (const UserError& error) {  // does not fit
+            json["impossible"] = error.what();
+          }
+          lines.append(json.dump());
+          lines.flush();
+        }
+  std::erase_if(all, [&](const SweepEntry& e) {
+    return (limit.nodes > 0 && e.nodes > limit.nodes) ||
+           (limit.memory_gb > 0 && e.memory_bytes > limit.memory_gb * (1 << 30)) ||
+           (limit.seconds > 0 && e.total_seconds > limit.seconds);
+  });
+  std::sort(all.begin(), all.end(), [&](const SweepEntry& a, const SweepEntry& b) {
+    if (limit.seconds > 0 && a.nodes != b.nodes) return a.nodes < b.nodes;
+    return a.total_seconds < b.total_seconds;
+  });
+  return all;
+}
+
+}  // namespace lockstep
