@@ -8,9 +8,9 @@ namespace {
 
 // First at full speed, then leaving the core to others (there may be more ranks than cores), at
 // last asleep: a rank that waits long is not in a hurry.
-void pause(int turn, double waited) {
+void pause(int turn, double waited, double patience) {
   if (turn < 64) return;
-  if (waited < 0.002)
+  if (waited < patience)
     std::this_thread::yield();
   else
     std::this_thread::sleep_for(std::chrono::microseconds(waited < 1 ? 50 : 1000));
@@ -35,7 +35,7 @@ WaitTimes Request::wait() {
           "{} waited {:.0f} s (parallel.timeout) for {}; has it stopped, or is it much slower than "
           "the others?",
           what_, timeout_, operation_->missing());
-    if (!operation_->block()) pause(turn, waited);
+    if (!operation_->block()) pause(turn, waited, operation_->patience());
   }
   const double all = operation_->now() - start;
   operation_.reset();

@@ -28,6 +28,8 @@ class Operation {
   // Where time is simulated: stands still until advance() may get further. False: time is real, and
   // one goes on asking.
   virtual bool block() { return false; }
+  // How long a waiting rank keeps its core busy with asking; MPI moves data only when it is asked.
+  virtual double patience() const { return 0.002; }
   virtual double now() const;  // seconds since some fixed moment
 };
 

@@ -38,30 +38,42 @@ void GradientBuckets::layer_done(const std::string&, bool backward, std::span<fl
     // A branch that ends before the layers behind it waits for them.
     if (begin + gradients.size() >= complete_)
       complete_ = std::max(first_, std::min(complete_, begin));
-    if (started_ - complete_ >= bucket_floats_) start(complete_);
+    if (started_ - complete_ >= bucket_floats_) add(complete_);
   }
-  for (Request& request : requests_) request.test();
+  move_on();
   spent_ += clock_.seconds() - start_time;
 }
 
-void GradientBuckets::start(size_t from) {
-  if (requests_.empty()) began_ = clock_.seconds();
-  requests_.push_back(reduce_(arena_.subspan(from, started_ - from)));
+void GradientBuckets::add(size_t from) {
+  if (!reducing_) began_ = clock_.seconds();
+  waiting_.push_back(arena_.subspan(from, started_ - from));
   started_ = from;
+  move_on();
+}
+
+void GradientBuckets::move_on() {
+  while (active_.test() && !waiting_.empty()) {
+    active_ = reduce_(waiting_.front());
+    waiting_.pop_front();
+    reducing_ = true;
+  }
 }
 
 GradientBuckets::Times GradientBuckets::finish() {
   const double start_time = clock_.seconds();
-  const double under_way = requests_.empty() ? 0 : start_time - began_;
-  if (started_ > first_) start(first_);
+  const double under_way = reducing_ ? start_time - began_ : 0;
+  if (started_ > first_) add(first_);
   Times times;
-  for (Request& request : requests_) times.waiting += request.wait().waiting;
+  for (;; move_on()) {
+    times.waiting += active_.wait().waiting;
+    if (waiting_.empty()) break;
+  }
   // What the backward pass was held up for was not hidden by it.
   times.exposed = clock_.seconds() - start_time - times.waiting + spent_;
   times.hidden = std::max(0.0, under_way - spent_);
   times.held_up = spent_;
   complete_ = started_ = arena_.size();
-  requests_.clear();
+  reducing_ = false;
   spent_ = 0;
   armed_ = false;
   return times;

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <deque>
 #include <functional>
-#include <vector>
 
 #include "base/clock.h"
 #include "comm/communicator.h"
@@ -11,7 +11,8 @@
 namespace lockstep {
 
 // Reduces gradients in pieces, each as soon as the backward pass has completed it: listens to the
-// layers, last one first, and starts a reduction whenever enough of the arena's end is complete.
+// layers, last one first, and starts a reduction whenever enough of the arena's end is complete. One
+// at a time: on a network the handshakes of the next would wait behind the data of the last.
 // Rows that sparse inputs touch are left to Worker::reduce_touched.
 class GradientBuckets final : public PassListener {
  public:
@@ -35,7 +36,8 @@ class GradientBuckets final : public PassListener {
   StepTail tail() const { return StepTail::read(tail_); }  // of all ranks, after finish()
 
  private:
-  void start(size_t from);
+  void add(size_t from);
+  void move_on();  // without waiting
 
   std::span<float> arena_, tail_;
   size_t first_;  // where what is reduced here begins
@@ -45,7 +47,9 @@ class GradientBuckets final : public PassListener {
   bool armed_ = false;
   StepTail figures_;
   size_t complete_, started_;  // [complete_, end) is complete, [started_, end) under way
-  std::vector<Request> requests_;
+  std::deque<std::span<float>> waiting_;  // complete, not yet started
+  Request active_;
+  bool reducing_ = false;
   double spent_ = 0, began_ = 0;
 };
 
