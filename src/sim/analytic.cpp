@@ -92,8 +92,14 @@ class Wires {
     const double part = bytes / static_cast<double>(ranks_);
     Round step{local_.latency(), 0, local_.exchange(part), 1};
     if (nodes_ > 1) {  // one message leaves and one enters each node; the slowest sets the pace
-      const Round out =
-          remote(job_.cluster.topology == Topology::tree ? job_.cluster.leaf : 1, part, 1);
+      const Cluster& c = job_.cluster;
+      Round out = remote(1, part, 1);
+      if (c.topology == Topology::tree &&
+          nodes_ > c.leaf) {  // on its way a part crosses each switch
+        const double leaves = std::ceil(static_cast<double>(nodes_) / c.leaf);
+        out.latency += c.uplink.latency * leaves / static_cast<double>(nodes_);
+        out.transfer = std::max(out.transfer, part / c.uplink.bandwidth);
+      }
       const double local = step.latency + step.processor;
       if (out.latency + out.transfer + out.processor > local || per_node_ == 1) step = out;
     }

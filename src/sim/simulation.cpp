@@ -318,6 +318,7 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
       probe.load_by([&](int64_t rows) { rank.clock.spend(cost.load * static_cast<double>(rows)); });
     RankOutcome& mine = outcomes[static_cast<size_t>(rank.ranks.rank())];
     if (options.trace) probe.record(mine.trace);
+    probe.run(1);  // ranks find their rhythm
     mine.started = rank.clock.seconds();
     probe.run(lengths.first);
     mine.first = rank.clock.seconds();

@@ -47,8 +47,9 @@ struct Group {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 1;
   std::vector<int> nodes;  // of each rank
-  // Not a duplicate: one of a part of the ranks loses track of them in SMPI when the part is freed.
+  // Of the world a duplicate: SMPI cannot look the world itself up for messages from anyone.
   Group(MPI_Comm given, const std::vector<int>& world_nodes) : comm(given) {
+    if (given == MPI_COMM_WORLD) check(MPI_Comm_dup(given, &comm), "MPI_Comm_dup");
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     int world = 0;
@@ -57,9 +58,7 @@ struct Group {
     check(MPI_Allgather(&world, 1, MPI_INT, ranks.data(), 1, MPI_INT, comm), "MPI_Allgather");
     for (const int r : ranks) nodes.push_back(world_nodes[static_cast<size_t>(r)]);
   }
-  ~Group() {
-    if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
-  }
+  ~Group() { MPI_Comm_free(&comm); }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "data/data_testing.h"
+#include "data/folders.h"
+#include "data/load.h"
+#include "sim/measure.h"
+#include "sim/simulation.h"
+
+namespace lockstep {
+
+inline std::map<std::string, SizeTable> fixed_tables() {
+  std::map<std::string, SizeTable> tables;
+  for (const char* name : {"exchange", "receive", "all-reduce", "reduce", "broadcast", "gather",
+                           "scatter", "all-gather", "barrier"}) {
+    const double times = std::string(name) == "all-reduce" ? 2.5 : 1;
+    for (double bytes = 64; bytes <= (32 << 20); bytes *= 2)
+      tables[name].add(bytes, times * (1e-6 + bytes / 8e9));
+  }
+  return tables;
+}
+
+// A small network whose kernels take round times, so that predictions can be pinned.
+struct FixedProfile {
+  RunConfig config;
+  DataSplits data;
+  Profile profile;
+
+  FixedProfile() {
+    config.name = "fixed";
+    config.model.layers = {"dense 50 relu", "dense 3"};
+    config.data.name = "iris";
+    config.data.test = 0.2;
+    config.train.batch = 8;
+    config.train.epochs = 2;
+    data = load_data(config.data, 1);
+    profile.machine = "a machine of the tests";
+    profile.cores = 2;
+    profile.version = LOCKSTEP_VERSION;
+    profile.measured = time_text();
+    profile.threads = profile.mpi = fixed_tables();
+    add(config);
+  }
+
+  void add(const RunConfig& with, int64_t rows = 8) {
+    NetworkCosts costs = measure_costs(with, data, rows, 2, 0.01);
+    costs.measured = time_text();
+    for (auto& [ranks, cost] : costs.by_ranks) {
+      for (KernelCost& k : cost.kernels) k = {k.kernel, 1e-3 * ranks, 2e-3 * ranks};
+      cost.piece = 1e-4;
+      cost.norm = 1e-4;
+      cost.update = 5e-4;
+      cost.add = 1e-9;
+      cost.load = 1e-5;
+      cost.inference = 0.5;
+      cost.spread = 0.05;
+    }
+    profile.networks[network_key(with, data.train->sample_shape(), rows)] = costs;
+  }
+};
+
+template <typename Call>
+void expect_user_error(Call call, const std::vector<std::string>& parts) {
+  expect_says(error_of<UserError>(call), parts);
+}
+
+inline Cluster test_cluster(int nodes = 8, int cores = 2) {
+  return parse_cluster(fmt::format(R"(name = "test"
+[node]
+count = {}
+cores = {}
+memory_gb = 4
+[network]
+bandwidth_gbit = 1
+latency_us = 50
+efficiency = 1
+)",
+                                   nodes, cores),
+                       "test.toml");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,220 @@
+#include "sim/simulation.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/apart.h"
+#include "sim/analytic.h"
+#include "sim/engine.h"
+#include "sim/numerics.h"
+#include "sim_testing.h"
+#include "train/run_folder.h"
+
+namespace lockstep {
+namespace {
+
+Prediction predict(const FixedProfile& fixed, const RunConfig& config, const Cluster& cluster,
+                   int64_t ranks, int64_t nodes, Engine engine = Engine::simgrid) {
+  const SimulatedPoint point = place_point(config, cluster, ranks, nodes, false);
+  return simulate_point(point, fixed.data, fixed.profile, cluster,
+                        {.engine = engine, .loading = false});
+}
+
+RunConfig with_strategy(RunConfig config, const std::string& strategy) {
+  config.parallel.strategy = strategy;
+  if (strategy == "scatter-gather") config.parallel.parts = "contiguous";
+  return config;
+}
+
+// Two kernels, 1 ms forward and 2 ms backward each, and 0.7 ms around them.
+constexpr double step_alone = 6.7e-3;
+
+TEST(Simulation, OneRankTakesWhatItsKernelsTake) {
+  const FixedProfile fixed;
+  for (const Engine engine : {Engine::simgrid, Engine::analytic}) {
+    const Prediction p = predict(fixed, fixed.config, test_cluster(), 1, 0, engine);
+    EXPECT_NEAR(p.step_seconds, step_alone, 1e-9);
+    EXPECT_EQ(p.steps, 15);
+    EXPECT_NEAR(p.epoch_seconds, 15 * step_alone, 1e-9);
+  }
+}
+
+// Any change of a prediction shows here.
+TEST(Simulation, PredictionsArePinned) {
+  const FixedProfile fixed;
+  struct Pinned {
+    const char* strategy;
+    const char* backend;
+    int64_t ranks, nodes;
+    double seconds;
+  };
+  const Pinned all[] = {
+      {"all-reduce", "mpi", 2, 2, 6.815952e-3},       {"all-reduce", "mpi", 2, 1, 12.70308091e-3},
+      {"all-reduce", "threads", 2, 1, 12.70308e-3},   {"reduce-broadcast", "mpi", 4, 4, 6.973538e-3},
+      {"parameter-server", "mpi", 3, 3, 6.860032e-3}, {"scatter-gather", "mpi", 4, 2, 12.84633913e-3},
+      {"average-weights", "mpi", 8, 8, 6.7e-3},
+  };
+  for (const Pinned& p : all) {
+    RunConfig config = with_strategy(fixed.config, p.strategy);
+    config.parallel.backend = p.backend;
+    const Prediction got = predict(fixed, config, test_cluster(), p.ranks, p.nodes);
+    EXPECT_NEAR(got.step_seconds, p.seconds, 1e-8)
+        << p.strategy << " " << p.backend << " " << p.ranks << " on " << p.nodes;
+  }
+}
+
+TEST(Simulation, DisturbancesSlowItDown) {
+  const FixedProfile fixed;
+  const Cluster quiet = test_cluster();
+  Cluster slow = quiet, noisy = quiet;
+  disturb(slow, "stragglers=1");
+  disturb(noisy, "noise=0.3");
+  const double before = predict(fixed, fixed.config, quiet, 8, 8).step_seconds;
+  EXPECT_NEAR(predict(fixed, fixed.config, slow, 8, 8).step_seconds - before, step_alone, 2e-4);
+  EXPECT_GT(predict(fixed, fixed.config, noisy, 8, 8).step_seconds, before * 1.1);
+}
+
+TEST(Simulation, AFailureCostsWhatWasNotSaved) {
+  FixedProfile fixed;
+  fixed.config.train.checkpoint_every = 10;
+  fixed.config.parallel.timeout = 30;
+  Prediction p;
+  p.step_seconds = 1;
+  p.total_seconds = 1000;
+  const Disturbance lost{.fails_at = 505, .restart = 60};
+  account_for_failure(p, fixed.config, lost, 2);
+  EXPECT_DOUBLE_EQ(p.lost_seconds, 5 + 30 + 60);
+  EXPECT_DOUBLE_EQ(p.total_seconds, 1095);
+  EXPECT_DOUBLE_EQ(p.checkpoint_interval, std::sqrt(2 * 2 * 505.0));
+}
+
+TEST(Simulation, SaysWhatDoesNotFit) {
+  const FixedProfile fixed;
+  const Cluster cluster = test_cluster();
+  expect_user_error([&] { place_point(fixed.config, cluster, 17, 0, false); },
+                    {"more than the 16"});
+  expect_user_error([&] { place_point(fixed.config, cluster, 9, 9, false); }, {"has 8"});
+  RunConfig threads = fixed.config;
+  threads.parallel.backend = "threads";
+  expect_user_error([&] { place_point(threads, cluster, 4, 0, false); }, {"--backend mpi"});
+  Cluster small = cluster;
+  small.kinds[0].memory = 1000;
+  const SimulatedPoint point = place_point(fixed.config, cluster, 2, 0, false);
+  expect_user_error([&] { expect_to_fit(point, memory_of(point, fixed.data), small); },
+                    {"GB more than a node"});
+  Profile without = fixed.profile;
+  without.networks.clear();
+  expect_user_error([&] { costs_for(point, fixed.data, without, false); }, {"lockstep calibrate"});
+}
+
+// Seconds of one all-reduce of SimGrid's ranks.
+double on_simgrid(const SimulatedJob& job, size_t floats) {
+  return std::stod(run_apart([&] {
+    std::vector<float> data(floats);
+    double first = 0, last = 0;
+    run_on_simgrid(job, [&](SimulatedRank& rank) {
+      first = std::max(first, rank.clock.seconds());  // after all have met
+      rank.ranks.all_reduce(data, data).wait();
+      rank.clock.catch_up();
+      last = std::max(last, rank.clock.seconds());
+    });
+    return fmt::format("{}", last - first);
+  }));
+}
+
+TEST(Analytic, AllReducesAgreeWithSimgrid) {
+  Profile profile;
+  profile.cores = 2;
+  profile.mpi = fixed_tables();
+  Cluster tree = parse_cluster(
+      "[node]\ncount = 16\ncores = 16\nmemory_gb = 4\n[network]\ntopology = "
+      "\"tree\"\nbandwidth_gbit "
+      "= 10\nlatency_us = 20\nleaf = 4\nuplink_gbit = 20\nuplink_latency_us = 5\n",
+      "tree.toml");
+  Cluster star = test_cluster(256, 16);
+  for (const Cluster* cluster : {&star, &tree})
+    for (const int per_node : {1, 16})
+      for (const int ranks : {2, 3, 6, 8, 16, 64, 256}) {
+        if (ranks > cluster->nodes() * per_node) continue;
+        for (const size_t floats : {size_t{1000}, size_t{700'000}}) {
+          const SimulatedJob job{
+              .cluster = *cluster, .profile = profile, .nodes = cluster->place(ranks, per_node)};
+          const double simgrid = on_simgrid(job, floats);
+          const double bytes = static_cast<double>(floats * sizeof(float));
+          EXPECT_NEAR(all_reduce_seconds(job, bytes) / simgrid, 1, 0.1)
+              << topology_name(cluster->topology) << ", " << ranks << " ranks, " << per_node
+              << " a node, " << floats << " floats: " << simgrid << " s";
+        }
+      }
+}
+
+TEST(Numerics, VirtualRanksLearnWhatRealOnesLearn) {
+  FixedProfile fixed;
+  const ScratchFolder folder(fs::temp_directory_path());
+  Observer nobody;
+  const std::atomic<bool> stop{false};
+  const Cluster cluster = test_cluster();
+  for (const char* backend : {"mpi", "threads"}) {
+    std::vector<double> losses;
+    for (const int64_t ranks : {1, 2, 4}) {
+      RunConfig config = fixed.config;
+      config.parallel.batch = "global";
+      config.parallel.backend = backend;
+      config.train.batch = 8;
+      fixed.add(config, 8 / ranks);
+      const int64_t nodes = std::string(backend) == "mpi" ? ranks : 1;
+      const SimulatedPoint point = place_point(config, test_cluster(8, 8), ranks, nodes, false);
+      const fs::path run = folder.path() / fmt::format("{}{}", backend, ranks);
+      const auto json = nlohmann::json::parse(simulate_numerics(
+          point, fixed.data, fixed.profile, test_cluster(8, 8), {}, run, nobody, stop));
+      EXPECT_TRUE(json.at("simulated").get<bool>());
+      EXPECT_GT(json.at("total_seconds").get<double>(), 0);
+      losses.push_back(json.at("test_loss").get<double>());
+      EXPECT_TRUE(fs::exists(run / "model" / "model.safetensors"));
+    }
+    EXPECT_NEAR(losses[1], losses[0], 1e-5);
+    EXPECT_NEAR(losses[2], losses[0], 1e-5);
+  }
+}
+
+TEST(Numerics, AsynchronousServersGoByVirtualTime) {
+  FixedProfile fixed;
+  const ScratchFolder folder(fs::temp_directory_path());
+  Observer nobody;
+  const std::atomic<bool> stop{false};
+  RunConfig config = with_strategy(fixed.config, "parameter-server");
+  config.parallel.asynchronous = true;
+  config.parallel.staleness = 3;
+  Cluster cluster = test_cluster();
+  disturb(cluster, "noise=0.2");
+  const auto run = [&](const char* name) {
+    return simulate_numerics(place_point(config, cluster, 4, 4, false), fixed.data, fixed.profile,
+                             cluster, {}, folder.path() / name, nobody, stop);
+  };
+  const auto first = nlohmann::json::parse(run("a")), second = nlohmann::json::parse(run("b"));
+  EXPECT_GT(first.at("parallel").at("staleness_mean").get<double>(), 0);
+  EXPECT_EQ(first.at("test_loss"), second.at("test_loss"));  // the same order each time
+  EXPECT_EQ(first.at("total_seconds"), second.at("total_seconds"));
+}
+
+TEST(Numerics, FoldsAreSharedInVirtualTime) {
+  FixedProfile fixed;
+  fixed.config.crossval.folds = 4;
+  const ScratchFolder folder(fs::temp_directory_path());
+  const std::atomic<bool> stop{false};
+  std::vector<double> seconds, accuracies;
+  for (const int64_t ranks : {1, 2, 4}) {
+    const SimulatedPoint point = place_point(fixed.config, test_cluster(), ranks, ranks, false);
+    const auto json =
+        nlohmann::json::parse(simulate_crossval(point, fixed.data, fixed.profile, test_cluster(),
+                                                {}, folder.path() / std::to_string(ranks), stop));
+    seconds.push_back(json.at("total_seconds").get<double>());
+    accuracies.push_back(json.at("test_accuracy").get<double>());
+  }
+  EXPECT_NEAR(seconds[0] / seconds[1], 2, 0.1);
+  EXPECT_NEAR(seconds[0] / seconds[2], 4, 0.2);
+  EXPECT_EQ(accuracies[0], accuracies[1]);
+  EXPECT_EQ(accuracies[0], accuracies[2]);
+}
+
+}  // namespace
+}  // namespace lockstep
