@@ -21,27 +21,12 @@ double memory_of_machine() {
          static_cast<double>(::sysconf(_SC_PAGE_SIZE));
 }
 
-void measure_tables(Profile& profile, const Say& say) {
-  if (profile.cores < 2) {
-    say("one core only: operations between ranks cannot be measured, and cost nothing in "
-        "predictions of several ranks a node");
-    return;
-  }
-  say("measuring operations between two threads and between two MPI ranks (a few seconds)");
-  run_thread_ranks(2, 60, [&](Communicator& ranks) {
-    std::map<std::string, SizeTable> tables = measure_operations(ranks);
-    if (ranks.rank() == 0) profile.threads = std::move(tables);
-  });
-  make_folder(profile_path().parent_path());
-  const ScratchFolder scratch(profile_path().parent_path());
-  try {
-    run_command({fs::read_symlink("/proc/self/exe").string(), "calibrate", "--mpi-tables",
-                 (scratch.path() / "mpi.json").string()},
-                scratch.path(), std::chrono::seconds(120));
-    profile.mpi = read_profile(scratch.path() / "mpi.json").mpi;
-  } catch (const Failure& failure) {
-    say(fmt::format("MPI ranks could not be measured, and cost nothing in predictions: {}",
-                    failure.what()));
+using Tables = std::map<std::string, SizeTable>;
+
+void keep_quicker(Tables& tables, const Tables& other) {
+  for (const auto& [name, table] : other) {
+    const auto [known, added] = tables.try_emplace(name, table);
+    if (!added) known->second.keep_quicker(table);
   }
 }
 
@@ -56,6 +41,29 @@ double checkpoint_seconds(const RankMemory& memory) {
 }
 
 }  // namespace
+
+void refine_tables(Profile& profile, const Say& say) {
+  if (profile.cores < 2) {
+    say("one core only: operations between ranks cannot be measured, and cost nothing in "
+        "predictions of several ranks a node");
+    return;
+  }
+  run_thread_ranks(2, 60, [&](Communicator& ranks) {
+    const Tables tables = measure_operations(ranks);
+    if (ranks.rank() == 0) keep_quicker(profile.threads, tables);
+  });
+  make_folder(profile_path().parent_path());
+  const ScratchFolder scratch(profile_path().parent_path());
+  try {
+    run_command({fs::read_symlink("/proc/self/exe").string(), "calibrate", "--mpi-tables",
+                 (scratch.path() / "mpi.json").string()},
+                scratch.path(), std::chrono::seconds(120));
+    keep_quicker(profile.mpi, read_profile(scratch.path() / "mpi.json").mpi);
+  } catch (const Failure& failure) {
+    say(fmt::format("MPI ranks could not be measured, and cost nothing in predictions: {}",
+                    failure.what()));
+  }
+}
 
 void measure_mpi_tables(const fs::path& path) {
   if (mpi_job_size() == 0) launch_ranks(2);
@@ -86,7 +94,8 @@ Profile machine_profile(bool fresh, const Say& say) {
   profile.machine = this_machine();
   profile.cores = static_cast<int>(allowed_cores().size());
   profile.version = LOCKSTEP_VERSION;
-  measure_tables(profile, say);
+  say("measuring operations between two threads and between two MPI ranks (a few seconds)");
+  refine_tables(profile, say);
   profile.measured = time_text();
   write_profile(path, profile);
   return profile;

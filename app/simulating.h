@@ -21,6 +21,9 @@ Cluster find_cluster(const std::string& name_or_path, const Profile& profile);
 // are measured now.
 Profile machine_profile(bool fresh, const Say& say);
 
+// Measures them once more, and keeps what is quicker: the less disturbed.
+void refine_tables(Profile& profile, const Say& say);
+
 // All that predictions are made from.
 struct Predictor {
   Profile profile;

@@ -50,6 +50,7 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   const ScratchFolder scratch(profile_path().parent_path());
   for (int round = 1; round <= rounds; ++round) {
     say(fmt::format("validating: round {} of {}", round, rounds));
+    refine_tables(profile, say);
     std::string last;
     for (Validated& v : all) {
       const std::string key =

@@ -64,6 +64,7 @@ void calibrate(const Options& options) {
       say(fmt::format("{} is left out: {}", config.name, error.what()));
     }
   }
+  refine_tables(profile, say);  // at another moment than before
   const fs::path path = options.out.empty() ? profile_path() : fs::path(options.out);
   write_profile(path, profile);
   if (!options.out.empty()) write_profile(profile_path(), profile);

@@ -222,9 +222,7 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   return costs;
 }
 
-namespace {
-
-std::map<std::string, SizeTable> measure_operations_once(Communicator& ranks) {
+std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   const WallClock clock;
   constexpr size_t most = 32 << 20;
   std::vector<float> mine(most / sizeof(float)), all(2 * most / sizeof(float)), work(16384);
@@ -282,16 +280,6 @@ std::map<std::string, SizeTable> measure_operations_once(Communicator& ranks) {
     ranks.all_gather(std::as_bytes(part), bytes_of(std::span(all)), counts(part)).wait();
   });
   measure("barrier", 64, [&](std::span<float>) { ranks.barrier().wait(); });
-  return tables;
-}
-
-}  // namespace
-
-std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
-  std::map<std::string, SizeTable> tables = measure_operations_once(ranks);
-  for (int again = 0; again < 2; ++again)
-    for (const auto& [name, table] : measure_operations_once(ranks))
-      tables[name].keep_quicker(table);
   return tables;
 }
 

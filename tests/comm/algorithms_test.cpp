@@ -58,5 +58,25 @@ TEST(HalvingDoubling, SendsTwiceTheDataInLogarithmicSteps) {
   expect_sends(8, all_reduce_by_halving_doubling, 6);
 }
 
+TEST(ReduceByMessages, SumsAtTheRootAndSendsNoMoreThanItSays) {
+  for (const int size : {2, 3, 4, 5, 7, 8})
+    for (const int root : {0, size - 1})
+      for (const size_t floats : {size_t{0}, size_t{1}, size_t{840}, size_t{300'000}})
+        run_thread_ranks(size, 60, [&](Communicator& ranks) {
+          CountingChannel counting(ranks);
+          std::vector<float> data(floats);
+          for (size_t i = 0; i < floats; ++i)
+            data[i] = static_cast<float>(i % 100) + static_cast<float>(ranks.rank());
+          Task task = reduce_by_messages(counting, data, root, 1);
+          while (!task.advance()) {
+          }
+          EXPECT_LE(counting.bytes, static_cast<int64_t>((floats + 8) * sizeof(float)));
+          if (ranks.rank() != root) return;
+          const float ranks_sum = static_cast<float>(size * (size - 1) / 2);
+          for (size_t i = 0; i < floats; ++i)
+            ASSERT_EQ(data[i], static_cast<float>(i % 100) * static_cast<float>(size) + ranks_sum);
+        });
+}
+
 }  // namespace
 }  // namespace lockstep
