@@ -20,7 +20,7 @@ Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int t
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag);
 
 // The sum at the root; what the others hold is lost. Powers of two halve as above, and then send
-// their parts to the root (n floats at most, 2 log2 p steps); other sizes send whole arrays up a
+// their parts to the root (below 1.5 n floats, 2 log2 p steps); other sizes send whole arrays up a
 // tree (log2 p steps).
 Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag);
 
