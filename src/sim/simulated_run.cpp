@@ -1,5 +1,6 @@
 #include "sim/simulated_run.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/engine.h"
@@ -14,6 +15,19 @@ const double unknown = std::nan("");  // what no arithmetic was done for
 
 std::string host_of(const SimulatedPoint& point, size_t rank) {
   return fmt::format("node{}", rank / static_cast<size_t>(point.per_node));
+}
+
+// Cores of its node that a rank would have, one after the other.
+CoreMask cores_of(const SimulatedPoint& point, const Cluster& cluster, size_t rank) {
+  const auto per_node = static_cast<size_t>(point.per_node);
+  const auto threads = static_cast<size_t>(point.config.device.threads);
+  const size_t all = std::min<size_t>(static_cast<size_t>(cluster.node(0).cores), 1024);
+  CoreMask mask{};
+  for (size_t t = 0; t < threads; ++t) {
+    const size_t core = (rank % per_node * threads + t) % all;
+    mask[core / 64] |= uint64_t{1} << (core % 64);
+  }
+  return mask;
 }
 
 }  // namespace
@@ -39,7 +53,8 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
   if (r.ranks > 1) {
     std::vector<RankTimes> ranks;
     for (size_t i = 0; i < r.by_rank.size(); ++i)
-      ranks.push_back({host_of(point, i), {}, static_cast<int>(r.threads), r.by_rank[i]});
+      ranks.push_back({host_of(point, i), cores_of(point, cluster, i), static_cast<int>(r.threads),
+                       r.by_rank[i]});
     s.parallel = summarise(ranks, static_cast<int>(ranks.size()), 1,
                            network.parameter_count() * static_cast<int64_t>(sizeof(float)),
                            r.global_batch, c.parallel.strategy);
