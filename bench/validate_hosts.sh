@@ -6,52 +6,13 @@ set -euo pipefail
 lockstep=$(realpath "$1")
 shift
 presets=("${@:-cnn-690k}")
-[ "$(id -u)" = 0 ] || { echo "making network namespaces needs root"; exit 77; }
+source "$(dirname "${BASH_SOURCE[0]}")/../tests/cluster/two_hosts.sh"
 
-folder=$(mktemp -d)
-names=(lockstep-$$-a lockstep-$$-b)
-cleanup() {
-  for name in "${names[@]}"; do ip netns del "$name" 2>/dev/null || true; done
-  rm -rf "$folder"
-}
-trap cleanup EXIT
-for name in "${names[@]}"; do ip netns add "$name"; done
-ip link add "ls$$a" type veth peer name "ls$$b"
-for i in 0 1; do
-  device=ls$$$([ $i = 0 ] && echo a || echo b)
-  ip link set "$device" netns "${names[$i]}"
-  ip -n "${names[$i]}" addr add 10.77.0.$((i + 1))/24 dev "$device"
-  ip -n "${names[$i]}" link set "$device" up
-  ip -n "${names[$i]}" link set lo up
-done
-shape() {
-  for i in 0 1; do
-    device=ls$$$([ $i = 0 ] && echo a || echo b)
-    ip netns exec "${names[$i]}" tc qdisc replace dev "$device" root tbf rate "$1mbit" burst 256kb latency 1000ms
-  done
-}
-cat >"$folder/agent" <<AGENT
-#!/bin/bash
-case \$1 in
-  10.77.0.1) name=${names[0]} ;;
-  10.77.0.2) name=${names[1]} ;;
-esac
-shift
-exec ip netns exec \$name bash -c "\$*"
-AGENT
-chmod +x "$folder/agent"
-printf '10.77.0.1 slots=1\n10.77.0.2 slots=1\n' >"$folder/hosts"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 value() { sed -n "s/^ *\"$1\": *\([^\",]*\).*/\1/p" | head -1; }
-measured() {
-  ip netns exec "${names[0]}" timeout 300 mpirun --bind-to none --map-by node --mca plm_rsh_agent "$folder/agent" \
-    --hostfile "$folder/hosts" --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 \
-    --mca oob_tcp_if_include 10.77.0.0/24 -x LOCKSTEP_SHARE -x LOCKSTEP_DATA -n 2 \
-    "$lockstep" bench "$@" --seconds 4 --json 2>/dev/null | value step_ms
-}
+measured() { on_two_hosts 300 "$lockstep" bench "$@" --seconds 4 --json 2>/dev/null | value step_ms; }
 worst=0
 for rate in 100 1000; do
-  shape $rate
+  shape "${rate}mbit" 1000ms
   # A link through two TCP stacks of this machine; tbf counts headers of whole segments, which are few.
   cat >"$folder/cluster.toml" <<TOML
 name = "two namespaces"

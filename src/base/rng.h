@@ -7,7 +7,13 @@
 namespace lockstep {
 
 // What a stream of random numbers is for; part of its key, so that streams never share numbers.
-enum class Purpose : uint32_t { initial_weights = 1, shuffle = 2, split = 3, dropout = 4, noise = 5 };
+enum class Purpose : uint32_t {
+  initial_weights = 1,
+  shuffle = 2,
+  split = 3,
+  dropout = 4,
+  noise = 5
+};
 
 // A counter-based generator (Philox4x32 with 7 rounds): number i of a stream is a function of
 // (seed, purpose, a, b, i) alone, so a sample sees the same numbers on whichever rank it lands.

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/fetch_files.h"
 #include "base/run_command.h"
+#include "data/fetch_files.h"
 
 namespace lockstep {
 namespace {

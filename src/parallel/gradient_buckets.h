@@ -11,8 +11,8 @@
 namespace lockstep {
 
 // Reduces gradients in pieces, each as soon as the backward pass has completed it: listens to the
-// layers, last one first, and starts a reduction whenever enough of the arena's end is complete. One
-// at a time: on a network the handshakes of the next would wait behind the data of the last.
+// layers, last one first, and starts a reduction whenever enough of the arena's end is complete.
+// One at a time: on a network the handshakes of the next would wait behind the data of the last.
 // Rows that sparse inputs touch are left to Worker::reduce_touched.
 class GradientBuckets final : public PassListener {
  public:
@@ -46,7 +46,7 @@ class GradientBuckets final : public PassListener {
   const Clock& clock_;
   bool armed_ = false;
   StepTail figures_;
-  size_t complete_, started_;  // [complete_, end) is complete, [started_, end) under way
+  size_t complete_, started_;             // [complete_, end) is complete, [started_, end) under way
   std::deque<std::span<float>> waiting_;  // complete, not yet started
   Request active_;
   bool reducing_ = false;

@@ -13,9 +13,8 @@ class LocalCosts {
   explicit LocalCosts(const std::map<std::string, SizeTable>& tables) : tables_(tables) {}
 
   double latency() const { return at("exchange", smallest); }
-  // Of the one that receives; both ways at once, or one way.
+  // Of the one that receives; "exchange": both ways at once.
   double exchange(double bytes) const { return beyond_latency("exchange", bytes); }
-  double receive(double bytes) const { return beyond_latency("receive", bytes); }
   double of(const char* operation, double bytes) const { return beyond_latency(operation, bytes); }
   // What calling it costs each rank, however small the message.
   double call(const char* operation) const {

@@ -35,10 +35,10 @@ struct Lengths {
   int64_t first = 2, second = 4;
 };
 
-Lengths lengths_for(const RunConfig& config, int64_t ranks) {
+Lengths lengths_for(const RunConfig& config, int64_t ranks, bool trace) {
   if (config.parallel.strategy == "average-weights" && config.parallel.average == "steps")
     return {config.parallel.average_steps, 2 * config.parallel.average_steps};
-  return ranks >= 128 ? Lengths{1, 2} : Lengths{2, 4};
+  return ranks >= 128 ? Lengths{1, trace ? traced_steps : 2} : Lengths{2, 4};
 }
 
 int64_t largest_share(const RunConfig& config, int64_t all, int64_t training) {
@@ -54,21 +54,24 @@ int64_t samples_of(const SimulatedPoint& point, const DataSplits& data) {
   return point.samples > 0 ? point.samples : data.train->size();
 }
 
-Shares shares_of(const SimulatedPoint& point, int64_t samples) {
+Shares shares_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
   Shares s;
   s.training =
       make_strategy(c.parallel, c.optimizer)->training_ranks(static_cast<int>(c.parallel.ranks));
-  s.all = rows_of_all(c, samples, s.training);
+  s.all = rows_of_all(c, samples_of(point, data), s.training);
   if (s.all < s.training)
     throw UserError(
         "{} ranks are more than the {} samples of a step; use fewer ranks, or --samples for a "
-        "larger "
-        "data set like this one",
+        "larger data set like this one",
         s.training, s.all);
   s.piece =
       piece_size(std::max<int64_t>(1, largest_share(c, s.all, s.training)), piece_limit(c.train));
   return s;
+}
+
+std::string key_of(const SimulatedPoint& point, const DataSplits& data) {
+  return network_key(point.config, data.train->sample_shape(), shares_of(point, data).piece);
 }
 
 Json to_json(const StepTimes& t) { return {t.load, t.compute, t.hidden, t.exposed, t.waiting}; }
@@ -117,12 +120,17 @@ double evaluation_seconds(const Dataset* data, const StepCost& cost, int64_t pie
   return rows * (forward * cost.inference / static_cast<double>(piece) + cost.load) / speed;
 }
 
+// More ranks on a node than contention was measured with.
+bool is_crowded(const SimulatedPoint& point, const Profile& profile) {
+  return point.per_node * point.config.device.threads > profile.cores;
+}
+
 std::vector<std::string> cautions_for(const SimulatedPoint& point, const Profile& profile,
                                       const Cluster& cluster, double largest_message) {
   std::vector<std::string> cautions;
   const int threads = point.config.device.threads;
   const NodeKind& node = cluster.kinds.front();
-  if (cluster.name != "this" && profile.machine != cluster.about) {
+  if (cluster.name != "this") {
     double slowest = 1e300, quickest = 0;
     for (int i = 0; i < point.nodes; ++i) {
       slowest = std::min(slowest, cluster.node(i).speed);
@@ -132,7 +140,7 @@ std::vector<std::string> cautions_for(const SimulatedPoint& point, const Profile
       cautions.push_back(fmt::format("another processor: times of {} scaled by the file's speed {}",
                                      profile.machine, slowest));
   }
-  if (point.per_node * threads > profile.cores)
+  if (is_crowded(point, profile))
     cautions.push_back(
         fmt::format("{} ranks a node: contention was measured up to {} on {} cores, and is taken "
                     "to grow as the node fills",
@@ -148,13 +156,12 @@ std::vector<std::string> cautions_for(const SimulatedPoint& point, const Profile
   return cautions;
 }
 
-// The half-width of the band, in seconds: what was measured spreads, what was not is less sure.
-double uncertainty(const Prediction& r, const StepCost& cost, double speed_ratio) {
+// How far the band reaches up, in seconds: what was measured spreads, what was not is less sure.
+double uncertainty(const Prediction& r, const StepCost& cost, double speed_ratio, bool crowded) {
   double computing = std::max(cost.spread, least_uncertainty);
   if (speed_ratio != 1) computing += 0.15;
   if (r.oversubscribed) computing += 0.25;
-  for (const std::string& caution : r.cautions)
-    if (caution.find("contention") != std::string::npos) computing += 0.05;
+  if (crowded) computing += 0.05;
   const double communicating = r.nodes > 1 ? 0.15 : 0.10;
   return r.times.compute * computing + r.times.load * computing +
          (r.times.exposed + r.times.waiting) * communicating;
@@ -178,8 +185,7 @@ SimulatedPoint place_point(const RunConfig& config, const Cluster& cluster, int6
   if (point.per_node > slots && !oversubscribe)
     throw UserError(
         "{} ranks of {} thread{} are more than the {} cores of {} node{} of cluster '{}'; use "
-        "fewer, "
-        "more --nodes, or --oversubscribe",
+        "fewer, more --nodes, or --oversubscribe",
         ranks, threads, threads == 1 ? "" : "s", nodes * cores, nodes, nodes == 1 ? "" : "s",
         cluster.name);
   if (config.parallel.backend == "threads" && point.nodes > 1)
@@ -192,7 +198,7 @@ SimulatedPoint place_point(const RunConfig& config, const Cluster& cluster, int6
 
 RankMemory memory_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
-  const Shares shares = shares_of(point, samples_of(point, data));
+  const Shares shares = shares_of(point, data);
   const std::unique_ptr<Device> device = make_device(c.device);
   const Network network(c.model.layers, data.train->sample_shape());
   const Program program(network, loss_named(c.train.loss), *device, shares.piece,
@@ -221,8 +227,8 @@ void expect_to_fit(const SimulatedPoint& point, const RankMemory& memory, const 
   if (needed > smallest)
     throw UserError(
         "{} ranks a node need {:.2f} GB ({:.0f} MB each: weights {:.0f}, gradients {:.0f}, "
-        "optimiser "
-        "{:.0f}, activations {:.0f}, data {:.0f}), {:.2f} GB more than a node of cluster '{}' has; "
+        "optimiser {:.0f}, activations {:.0f}, data {:.0f}), {:.2f} GB more than a node of cluster "
+        "'{}' has; "
         "use fewer ranks a node (--nodes), a smaller train.micro_batch, or nodes with more memory",
         point.per_node, needed / (1 << 30), memory.sum() / 1e6, memory.weights / 1e6,
         memory.gradients / 1e6, memory.optimizer / 1e6, memory.activations / 1e6, memory.data / 1e6,
@@ -231,8 +237,8 @@ void expect_to_fit(const SimulatedPoint& point, const RankMemory& memory, const 
 
 const NetworkCosts& costs_for(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
                               bool may_measure) {
-  const Shares shares = shares_of(point, samples_of(point, data));
-  const std::string key = network_key(point.config, data.train->sample_shape(), shares.piece);
+  const Shares shares = shares_of(point, data);
+  const std::string key = key_of(point, data);
   const auto found = profile.networks.find(key);
   if (found != profile.networks.end() &&
       (!may_measure || !is_stale(found->second.measured, profile.version)))
@@ -250,8 +256,8 @@ const NetworkCosts& costs_for(const SimulatedPoint& point, const DataSplits& dat
 
 void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
                   double seconds) {
-  const Shares shares = shares_of(point, samples_of(point, data));
-  const std::string key = network_key(point.config, data.train->sample_shape(), shares.piece);
+  const Shares shares = shares_of(point, data);
+  const std::string key = key_of(point, data);
   NetworkCosts costs = measure_costs(point.config, data, shares.piece, profile.cores, seconds);
   costs.measured = time_text();
   const auto [known, added] = profile.networks.try_emplace(key, costs);
@@ -260,8 +266,7 @@ void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& 
 
 const NetworkCosts& known_costs(const SimulatedPoint& point, const DataSplits& data,
                                 const Profile& profile) {
-  const Shares shares = shares_of(point, samples_of(point, data));
-  return profile.networks.at(network_key(point.config, data.train->sample_shape(), shares.piece));
+  return profile.networks.at(key_of(point, data));
 }
 
 StepCost point_cost(const SimulatedPoint& point, const NetworkCosts& costs, const Profile& profile,
@@ -289,16 +294,12 @@ void account_for_failure(Prediction& p, const RunConfig& config, const Disturban
 Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
                           const Profile& profile, const Cluster& cluster,
                           const SimulateOptions& options) {
-  RunConfig config = point.config;
+  const RunConfig& config = point.config;
   const int64_t ranks = config.parallel.ranks;
-  const Shares shares = shares_of(point, samples_of(point, data));
+  const Shares shares = shares_of(point, data);
   const NetworkCosts& costs = known_costs(point, data, profile);
-  const Held held = [&] {
-    Held h = real_batches(config, data, shares.piece);
-    h.rows = shares.all / shares.training;
-    return h;
-  }();
-  const Lengths lengths = lengths_for(config, ranks);
+  const Held held = real_batches(config, data, shares.piece);
+  const Lengths lengths = lengths_for(config, ranks, options.trace);
   const int threads = config.device.threads;
   const SimulatedJob job{.cluster = cluster,
                          .profile = profile,
@@ -322,7 +323,7 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     mine.started = rank.clock.seconds();
     probe.run(lengths.first);
     mine.first = rank.clock.seconds();
-    probe.run(options.trace ? std::max<int64_t>(traced_steps, lengths.second) : lengths.second);
+    probe.run(lengths.second);
     mine.second = rank.clock.seconds();
     mine.times = probe.times();
   };
@@ -351,18 +352,17 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     first = std::max(first, o.first);
     second = std::max(second, o.second);
   }
-  const int64_t long_steps =
-      options.trace ? std::max<int64_t>(traced_steps, lengths.second) : lengths.second;
   const double short_epoch = first - started, long_epoch = second - first;
-  r.step_seconds = (long_epoch - short_epoch) / static_cast<double>(long_steps - lengths.first);
-  if (!(r.step_seconds > 0)) r.step_seconds = long_epoch / static_cast<double>(long_steps);
-  const double once = std::max(0.0, long_epoch - static_cast<double>(long_steps) * r.step_seconds);
+  r.step_seconds = (long_epoch - short_epoch) / static_cast<double>(lengths.second - lengths.first);
+  if (!(r.step_seconds > 0)) r.step_seconds = long_epoch / static_cast<double>(lengths.second);
+  const double once =
+      std::max(0.0, long_epoch - static_cast<double>(lengths.second) * r.step_seconds);
   // The last step of an epoch may have fewer samples.
   const double whole_steps = static_cast<double>(samples) / static_cast<double>(shares.all);
   r.epoch_seconds = once + whole_steps * r.step_seconds;
   const auto training = std::min<size_t>(outcomes.size(), static_cast<size_t>(shares.training));
   for (size_t i = 0; i < training; ++i) {
-    r.by_rank.push_back(per_step(outcomes[i].times, static_cast<double>(long_steps)));
+    r.by_rank.push_back(per_step(outcomes[i].times, static_cast<double>(lengths.second)));
     r.times += per_step(r.by_rank.back(), static_cast<double>(training));
   }
   if (options.trace)
@@ -379,7 +379,8 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
                     r.evaluation_seconds;
   r.cautions =
       cautions_for(point, profile, cluster, static_cast<double>(costs.parameters) * sizeof(float));
-  const double band = uncertainty(r, cost, cluster.name == "this" ? 1 : speed);
+  const double band =
+      uncertainty(r, cost, cluster.name == "this" ? 1 : speed, is_crowded(point, profile));
   r.low = r.step_seconds * (1 - least_uncertainty);
   r.high = r.step_seconds + band;
   return r;

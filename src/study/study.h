@@ -35,8 +35,8 @@ struct Study {
   std::string scale = "parallel.ranks";  // what grows: n of speed-up and efficiency
   std::string time = "total_seconds";    // what speed-up is about
   std::string more_is = "strong";        // or weak: the work grows with n
-  // Points with more than `simulate_beyond` of what grows are simulated on this cluster, where one is
-  // named; with real numbers where `simulate_numbers`.
+  // Points with more than `simulate_beyond` of what grows are simulated on this cluster, where one
+  // is named; with real numbers where `simulate_numbers`.
   std::string simulate_on;
   int64_t simulate_beyond = 0;
   bool simulate_numbers = false;

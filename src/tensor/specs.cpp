@@ -48,9 +48,8 @@ std::string text(const DenseSpec& s) {
 }
 
 std::string text(const PoolSpec& s) {
-  return fmt::format("{} {}x{} {} -> {}, batch {}",
-                     s.kind == PoolKind::max ? "maxpool" : "avgpool", s.window.height,
-                     s.window.width, s.in.text(), s.out.text(), s.batch);
+  return fmt::format("{} {}x{} {} -> {}, batch {}", s.kind == PoolKind::max ? "maxpool" : "avgpool",
+                     s.window.height, s.window.width, s.in.text(), s.out.text(), s.batch);
 }
 
 std::string text(const ActivationSpec& s) {

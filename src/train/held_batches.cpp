@@ -11,8 +11,6 @@ namespace lockstep {
 
 Held real_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
   const int64_t size = data.train->size();
-  if (rows == 0)
-    rows = config.train.batch == 0 ? size : config.train.batch * config.train.accumulate;
   rows = std::min(rows, size);
   const int64_t piece = piece_size(rows, piece_limit(config.train));
   Held held{

@@ -18,9 +18,8 @@ struct Held {
   std::vector<Batch> batches;
 };
 
-// Real samples: sparse kernels are as fast as the data let them. `rows`: of a step and rank;
-// 0: as the configuration says.
-Held real_batches(const RunConfig& config, const DataSplits& data, int64_t rows = 0);
+// Real samples: sparse kernels are as fast as the data let them. `rows`: of a step and rank.
+Held real_batches(const RunConfig& config, const DataSplits& data, int64_t rows);
 // Noise of a given shape, for networks that no data set fits.
 Held noise_batches(const RunConfig& config, const Shape& shape);
 

@@ -27,10 +27,8 @@ class StepProbe final : private StepHandler {
   const StepShare& share() const;
   int training_ranks() const { return training_; }
   const Strategy& strategy() const { return *strategy_; }
-  const Program& program() const { return program_; }
   const Parameters& parameters() const { return parameters_; }
   void record(Trace& trace) { worker_.trace = &trace; }
-  void listen(PassListener* listener) { program_.listen(listener); }
 
   // What a step's pieces cost beyond arithmetic: called before each, where loading is simulated.
   using Load = std::function<void(int64_t rows)>;

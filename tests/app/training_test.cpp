@@ -53,8 +53,7 @@ TEST_F(TrainingDigits, LeavesARunBehind) {
   EXPECT_GT(summary["test_accuracy"], 0.6);
   EXPECT_EQ(Json::parse(read_text(folder() / "run/summary.json")), summary);
   EXPECT_GT(summary["read_seconds"], 0);
-  for (const char* file :
-       {"config.toml", "metrics.jsonl", "model/model.safetensors"})
+  for (const char* file : {"config.toml", "metrics.jsonl", "model/model.safetensors"})
     EXPECT_TRUE(fs::exists(folder() / "run" / file)) << file;
 }
 

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "data/fetch_files.h"
 #include "base/run_command.h"
+#include "data/fetch_files.h"
 #include "data_testing.h"
 #include "gzip_testing.h"
 

@@ -65,10 +65,15 @@ Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
   }
 }
 
-Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int tag) {
+namespace {
+
+constexpr int everyone = -1;
+
+// With the neighbour at distance 1, 2, 4, ... each keeps and completes one half of what is left;
+// then, the same way back, complete halves go to everyone, or towards the root.
+Task by_halving(Channel& ranks, std::span<float> data, int root, int tag) {
   const int size = ranks.size(), rank = ranks.rank();
   const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, data.size()));
-  // With the neighbour at distance 1, 2, 4, ...: each keeps and completes one half of what is left.
   std::vector<std::span<float>> wholes;
   std::span<float> mine = data;
   for (int distance = 1; distance < size; distance *= 2) {
@@ -84,48 +89,18 @@ Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int t
     for (Request& request : sent) co_await std::move(request);
     mine = keep;
   }
-  // The same way back, with complete halves.
   for (int distance = size / 2; distance >= 1; distance /= 2) {
     const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
     const std::span<float> whole = wholes.back();
     wholes.pop_back();
-    std::vector<Request> moving = receive_pieces(ranks, cut(whole, 2, 1 - half), peer, tag);
-    for (Request& request : send_pieces(ranks, cut(whole, 2, half), peer, tag))
-      moving.push_back(std::move(request));
+    const bool away = root != everyone && ((rank ^ root) & distance) != 0;
+    std::vector<Request> moving;
+    if (!away) moving = receive_pieces(ranks, cut(whole, 2, 1 - half), peer, tag);
+    if (away || root == everyone)
+      for (Request& request : send_pieces(ranks, cut(whole, 2, half), peer, tag))
+        moving.push_back(std::move(request));
     for (Request& request : moving) co_await std::move(request);
-  }
-}
-
-namespace {
-
-Task reduce_by_halving(Channel& ranks, std::span<float> data, int root, int tag) {
-  const int size = ranks.size(), rank = ranks.rank();
-  const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, data.size()));
-  std::vector<std::span<float>> wholes;
-  std::span<float> mine = data;
-  for (int distance = 1; distance < size; distance *= 2) {
-    const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
-    wholes.push_back(mine);
-    const std::span<float> keep = cut(mine, 2, half);
-    std::vector<Request> sent = send_pieces(ranks, cut(mine, 2, 1 - half), peer, tag);
-    for (size_t i = 0; i < pieces(keep); ++i) {
-      const std::span<float> arrived = std::span(buffer.get(), piece(keep, i).size());
-      co_await ranks.receive(bytes_of(arrived), peer, tag);
-      ranks.add(piece(keep, i), arrived);
-    }
-    for (Request& request : sent) co_await std::move(request);
-    mine = keep;
-  }
-  // Complete parts go towards the root; who has given its part is done.
-  for (int distance = size / 2; distance >= 1; distance /= 2) {
-    const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
-    const std::span<float> whole = wholes.back();
-    wholes.pop_back();
-    const bool gives = ((rank ^ root) & distance) != 0;
-    std::vector<Request> moving = gives ? send_pieces(ranks, cut(whole, 2, half), peer, tag)
-                                        : receive_pieces(ranks, cut(whole, 2, 1 - half), peer, tag);
-    for (Request& request : moving) co_await std::move(request);
-    if (gives) co_return;
+    if (away) co_return;  // its part is given
   }
 }
 
@@ -149,9 +124,13 @@ Task reduce_by_tree(Channel& ranks, std::span<float> data, int root, int tag) {
 
 }  // namespace
 
+Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int tag) {
+  return by_halving(ranks, data, everyone, tag);
+}
+
 Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag) {
   if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
-    return reduce_by_halving(ranks, data, root, tag);
+    return by_halving(ranks, data, root, tag);
   return reduce_by_tree(ranks, data, root, tag);
 }
 

@@ -39,7 +39,7 @@ class ThreadSimulation {
   virtual ~ThreadSimulation() = default;
   virtual double now() const = 0;
   virtual void catch_up() = 0;  // what the calling rank did so far is over
-  virtual void changed() = 0;  // ranks that wait look again
+  virtual void changed() = 0;   // ranks that wait look again
   virtual void wait_for_change() = 0;
   // The calling rank's share of an operation on so many bytes. False: nothing is to be moved.
   virtual bool spend(const std::string& operation, size_t bytes) = 0;

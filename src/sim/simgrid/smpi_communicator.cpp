@@ -146,7 +146,7 @@ class SmpiCommunicator final : public Communicator {
   int size() const override { return group_->size; }
 
   Request all_reduce(std::span<const float> from, std::span<float> to) override {
-    if (shared_->job.moves_data && from.data() != to.data())
+    if (real(from.size_bytes()) && from.data() != to.data())
       std::copy(from.begin(), from.end(), to.begin());
     if (size() == 1) return {};
     return task(all_reduce_by_messages(*this, to, next_tag()), "all-reduce");
@@ -158,14 +158,14 @@ class SmpiCommunicator final : public Communicator {
   }
 
   Request reduce(std::span<const float> from, std::span<float> to, int root) override {
-    if (size() == 1) return {};
     std::unique_ptr<float[]> scratch;
     if (from.data() != to.data() && rank() != root) {
       scratch = std::make_unique_for_overwrite<float[]>(from.size());
       to = {scratch.get(), from.size()};
     }
-    if (from.data() != to.data() && shared_->job.moves_data)
+    if (from.data() != to.data() && real(from.size_bytes()))
       std::copy(from.begin(), from.end(), to.begin());
+    if (size() == 1) return {};
     return task(reduce_by_messages(*this, to, root, next_tag()), "reduce", std::move(scratch));
   }
 
