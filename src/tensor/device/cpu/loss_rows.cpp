@@ -33,6 +33,8 @@ double sigmoid_row(const float* z, const float* target, float* dz, float scale, 
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+constexpr int64_t most_narrow = 4;
+
 // Of lanes beyond the row.
 HWY_INLINE Vec load_or(const float* from, int64_t left, float otherwise) {
   const Floats d;
@@ -70,9 +72,47 @@ HWY_INLINE double softmax_row(const float* y, int64_t label, float* dy, float sc
   return std::log(double(total)) + largest - y[label];
 }
 
+// As many rows as a vector has lanes, a row a lane: for outputs that would leave it mostly empty.
+HWY_INLINE void softmax_narrow(int64_t rows, const float* y, const int32_t* labels, float* dy,
+                               float scale, int64_t outputs, LossSums& sums) {
+  const Floats d;
+  const hn::RebindToSigned<Floats> indices;
+  // Lanes beyond the last row repeat it.
+  const auto row = hn::Min(hn::Iota(indices, 0), hn::Set(indices, static_cast<int32_t>(rows - 1)));
+  const auto first = hn::Mul(row, hn::Set(indices, static_cast<int32_t>(outputs)));
+  Vec most = hn::GatherIndex(d, y, first);
+  for (int64_t o = 1; o < outputs; ++o) most = hn::Max(most, hn::GatherIndex(d, y + o, first));
+  HWY_ALIGN float powers[most_narrow * HWY_MAX_BYTES / sizeof(float)];
+  Vec sum = hn::Zero(d);
+  for (int64_t o = 0; o < outputs; ++o) {
+    const Vec power = hn::Exp(d, hn::Sub(hn::GatherIndex(d, y + o, first), most));
+    sum = hn::Add(sum, power);
+    hn::Store(power, d, powers + o * lanes());
+  }
+  HWY_ALIGN float largest[HWY_MAX_BYTES / sizeof(float)], log_sum[HWY_MAX_BYTES / sizeof(float)],
+      share[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(most, d, largest);
+  hn::Store(hn::Log(d, sum), d, log_sum);
+  hn::Store(hn::Div(hn::Set(d, scale), sum), d, share);
+  for (int64_t n = 0; n < rows; ++n, y += outputs) {
+    const int64_t label = labels[n];
+    sums.loss += double(log_sum[n]) + largest[n] - y[label];
+    sums.correct += y[label] == largest[n] && std::find(y, y + label, largest[n]) == y + label;
+    if (!dy) continue;
+    for (int64_t o = 0; o < outputs; ++o) *dy++ = powers[o * lanes() + n] * share[n];
+    dy[label - outputs] -= scale;
+  }
+}
+
 LossSums softmax_rows(int64_t rows, const float* y, const int32_t* labels, float* dy, float scale,
                       int64_t outputs) {
   LossSums sums;
+  if (outputs <= most_narrow) {
+    for (int64_t n = 0; n < rows; n += lanes())
+      softmax_narrow(std::min(lanes(), rows - n), y + n * outputs, labels + n,
+                     dy ? dy + n * outputs : nullptr, scale, outputs, sums);
+    return sums;
+  }
   for (int64_t n = 0; n < rows; ++n) {
     bool correct = false;
     sums.loss += softmax_row(y + n * outputs, labels[n], dy ? dy + n * outputs : nullptr, scale,
