@@ -25,6 +25,7 @@ Examples:
   lockstep models                                  presets and what they are made of
   lockstep data show mnist 0..24                   look at the data
   lockstep train cnn-690k --ranks 4                on four ranks
+  lockstep generate runs/gpt2-shakespeare --prompt ROMEO:    let a language model write
   lockstep crossval mnist-cnn-sgd --ranks 4        ten folds, four at a time
   lockstep study mpi-mnist-scaling --quick         a published experiment, with tables and figures
   lockstep report runs/* -o report.html            one page of many runs
@@ -98,6 +99,8 @@ void add_verbs(CLI::App& app, const std::string& wanted) {
                                                                {"crossval", add_crossval_verb},
                                                                {"eval", add_eval_verb},
                                                                {"predict", add_predict_verb},
+                                                               {"generate", add_generate_verb},
+                                                               {"tokenize", add_tokenize_verb},
                                                                {"recommend", add_recommend_verb},
                                                                {"study", add_study_verb},
                                                                {"report", add_report_verb},

@@ -26,6 +26,7 @@ RunConfig find_config(const std::string& name_or_path, const std::vector<std::st
   if (source == name_or_path && source.ends_with(".toml")) config.name = fs::path(source).stem();
   set_keys(config, parse_toml(text, source));
   for (const std::string& change : changes) set_keys(config, {parse_assignment(change)});
+  start_from(config);
   check(config);
   return config;
 }

@@ -36,13 +36,14 @@ void list() {
 }
 
 void get(const Options& options) {
+  if (is_fetch_set(options.data.name)) {
+    fmt::print("{}\n", fetch(options.data.name, options.from, say_to_stderr).string());
+    return;
+  }
   const Source& source = find_source(options.data.name);
   if (source.origin == Origin::own)
     throw UserError("'{}' is not fetched: name your files with data.path", source.name);
-  const fs::path folder = source.origin == Origin::shipped
-                              ? shipped_folder()
-                              : fetch(source.name, options.from, say_to_stderr);
-  fmt::print("{}\n", folder.string());
+  fmt::print("{}\n", shipped_folder().string());
 }
 
 struct ClassCount {
@@ -156,7 +157,7 @@ void add_data_verb(CLI::App& app) {
 
   CLI::App* get_verb = data->add_subcommand("get", "Fetches a data set into the cache");
   get_verb->add_option("name", options->data.name, "mnist or fashion-mnist")->required();
-  get_verb->add_option("--from", options->from, "a folder that holds the four IDX files");
+  get_verb->add_option("--from", options->from, "a folder that holds the files");
   get_verb->callback([options] { get(*options); });
 
   CLI::App* info_verb = data->add_subcommand("info", "Sizes, shape and classes of a data set");

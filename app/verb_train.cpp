@@ -54,8 +54,7 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
     if (!options.quiet && !map.empty()) fmt::print(stderr, "{}", map);
   }
   const auto save = [&] {
-    if (first)
-      folder->save(trainer.parameters(), trainer.network(), data.train->classes(), data.normalizer);
+    if (first) folder->save(trainer.parameters(), trainer.network(), data);
   };
   Summary summary;
   try {

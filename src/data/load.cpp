@@ -29,7 +29,13 @@ Rows cut(const SourceData& source, const DataConfig& config, uint64_t seed) {
                      Rng(seed, Purpose::split, stream));
   };
   rows.train = natural_order(samples.size());
-  if (config.test != 0 && config.splitter == "scikit-learn") {
+  if (source.is_cut) {
+    const auto validation = rows.train.begin() + source.train_rows;
+    const auto test = validation + source.validation_rows;
+    rows.validation.assign(validation, test);
+    rows.test.assign(test, rows.train.end());
+    rows.train.erase(validation, rows.train.end());
+  } else if (config.test != 0 && config.splitter == "scikit-learn") {
     if (seed > UINT32_MAX)
       throw UserError("scikit-learn takes a random_state up to {}, not {}; set data.split_seed",
                       UINT32_MAX, seed);
@@ -47,7 +53,7 @@ Rows cut(const SourceData& source, const DataConfig& config, uint64_t seed) {
     rows.test.assign(border, rows.train.end());
     rows.train.erase(border, rows.train.end());
   }
-  if (config.validation != 0)
+  if (config.validation != 0 && !source.is_cut)
     rows.validation = take(config.validation, "data.validation", validation_stream);
   const auto left = static_cast<int64_t>(rows.train.size());
   if (config.limit < 0 || config.limit > left)
@@ -109,10 +115,11 @@ DataSplits load_data(const DataConfig& config, uint64_t run_seed, const Say& say
   SourceData source = find_source(config.name).load(resolved, say, own);
   Rows rows = cut(source, config, seed);
   DataSplits splits;
-  splits.provenance = source.provenance + split_text(config, rows, seed);
+  splits.provenance = source.provenance + (source.is_cut ? "" : split_text(config, rows, seed));
   splits.normalizer = given ? *given : source.samples->fit(config.normalize, rows.train);
   check_fits(splits.normalizer, source.samples->sample_shape());
   source.samples->set_normalizer(splits.normalizer);
+  splits.tokenizer = source.tokenizer;
   const std::shared_ptr<const Dataset> whole = std::move(source.samples);
   splits.train = part(whole, std::move(rows.train));
   splits.validation = part(whole, std::move(rows.validation));

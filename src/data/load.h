@@ -8,6 +8,7 @@
 #include "data/normalizer.h"
 #include "data/own_part.h"
 #include "data/say.h"
+#include "text/tokenizer.h"
 
 namespace lockstep {
 
@@ -16,6 +17,7 @@ struct DataSplits {
   std::unique_ptr<Dataset> train, validation, test;
   std::string provenance;  // "mnist (full, 60,000 + 10,000)", and how it was split
   Normalizer normalizer;   // made from the training part, applied to all parts
+  std::shared_ptr<const Tokenizer> tokenizer;  // of text; else null
 };
 
 // Loads a source and cuts it by the seed. With data.test, a test part the source comes with is

@@ -16,6 +16,8 @@ class Subset : public Dataset {
   Shape sample_shape() const override { return whole_->sample_shape(); }
   const std::vector<std::string>& classes() const override { return whole_->classes(); }
   int32_t label(int64_t row) const override { return whole_->label(whole_row(row)); }
+  int64_t outputs() const override { return whole_->outputs(); }
+  int64_t answers() const override { return whole_->answers(); }
   bool sparse() const override { return whole_->sparse(); }
   bool multi_label() const override { return whole_->multi_label(); }
   void read(std::span<const int64_t> rows, Batch& batch) const override;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ParameterSpec {
   Shape canonical;
   Role role = Role::weight;
   int64_t fan_in = 1, fan_out = 1;
+  std::optional<double> deviation = {};  // starts normally distributed, whatever the default is
 };
 
 // What flows between layers: the shape of a sample and, where it was flattened, of the image it
@@ -40,6 +42,7 @@ struct Placement {
   bool relu = false, max_pool = false;  // fused with this layer
   bool needs_dx = true;
   bool sparse = false;  // the input is sparse rows
+  bool tied = false;    // a later layer uses this one's first tensor
   uint64_t index = 0;   // counts layers through the whole network
 };
 
@@ -48,6 +51,10 @@ struct Placement {
 class Layer {
  public:
   virtual ~Layer() = default;
+  // Where files expect names of their own; else layers are counted: "conv1", "conv2".
+  void set_name(std::string name) { name_ = std::move(name); }
+  const std::optional<std::string>& name() const { return name_; }
+
   virtual std::string kind() const = 0;               // "conv"
   virtual std::string text() const = 0;               // as in a configuration: "conv 32 3x3"
   virtual Signal output(const Signal& in) const = 0;  // throws a UserError where it cannot fit
@@ -67,8 +74,14 @@ class Layer {
   virtual bool fuses_relu() const { return false; }
   virtual bool fuses_max_pool() const { return false; }
 
+  // The shape of the network's first tensor, where the layer uses that instead of one of its own.
+  virtual std::optional<Shape> tied_to(const Signal&) const { return std::nullopt; }
+
   // Null: the output is the input, unchanged in memory.
   virtual std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const = 0;
+
+ private:
+  std::optional<std::string> name_;
 };
 
 using Layers = std::vector<std::unique_ptr<Layer>>;

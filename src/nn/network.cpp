@@ -8,8 +8,12 @@ namespace lockstep {
 
 Network::Network(std::vector<std::string> lines, const Shape& input)
     : lines_(std::move(lines)), input_(input), layers_(parse_layers(lines_)) {
-  if (layers_.empty()) throw UserError("model.layers is empty: a network needs at least one layer");
+  if (layers_.empty())
+    throw UserError(
+        "model.layers is empty: a network needs at least one layer (or model.from, a directory to "
+        "take it from)");
   output_ = output_of(layers_, input).shape;
+  expect_ties();
   double floats = 0;  // counted in double: a product of extents may be beyond 64 bits
   for (const ParameterSpec& p : parameters()) {
     double size = 1;
@@ -18,6 +22,19 @@ Network::Network(std::vector<std::string> lines, const Shape& input)
   }
   if (floats > 1e12)
     throw UserError("the network has {:.3g} parameters, more than any memory holds", floats);
+}
+
+// A tied layer's tensor must be the first of the network.
+void Network::expect_ties() const {
+  std::vector<ParameterSpec> first;
+  visit(layers_, input_, [&](const Layer& layer, const std::string& name, const Signal& in) {
+    if (first.empty()) first = layer.parameters(in);
+    const std::optional<Shape> wanted = layer.tied_to(in);
+    if (wanted && (first.empty() || !(first[0].stored == *wanted)))
+      throw UserError("layer {} \"{}\" shares a table of {} with the first layer, which has {}",
+                      name, layer.text(), wanted->text(),
+                      first.empty() ? "none" : first[0].stored.text());
+  });
 }
 
 std::vector<ParameterSpec> Network::parameters() const {
@@ -35,7 +52,11 @@ int64_t Network::parameter_count() const {
 double Network::flops() const { return flops_of(layers_, input_); }
 
 void Network::expect_outputs(int64_t count, const std::string& of_what) const {
+  if (output_.is_sequence() && output_.channels() >= count) return;  // some tokens may be unused
   if (output_.elements() == count) return;
+  if (output_.is_sequence())
+    throw UserError("the network has a vocabulary of {}, but the tokens of {} need {}",
+                    output_.channels(), of_what, count);
   throw UserError(
       "the network's last layer \"{}\" gives {} outputs ({}), but {} has {} classes; end it with "
       "\"dense {}\"",

@@ -27,6 +27,8 @@ class Network {
   void expect_outputs(int64_t count, const std::string& of_what) const;
 
  private:
+  void expect_ties() const;
+
   std::vector<std::string> lines_;
   Shape input_, output_;
   Layers layers_;

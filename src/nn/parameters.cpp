@@ -68,12 +68,14 @@ void Parameters::initialise(Init init, uint64_t seed) {
     for (size_t i = 0; i < entries.size(); ++i) {
       const ParameterSpec& spec = entries[i].spec;
       Rng rng(seed, Purpose::initial_weights, i);
-      const double limit =
-          spec.role == Role::weight || spec.role == Role::bias ? bound(init, spec) : 0;
+      const bool drawn = spec.role == Role::weight || spec.role == Role::bias;
+      const double limit = drawn && !spec.deviation ? bound(init, spec) : 0;
       const double middle = spec.role == Role::scale ? 1 : 0;
       std::vector<float> values(static_cast<size_t>(spec.stored.elements()));
       for (float& value : values)
-        value = static_cast<float>(limit > 0 ? limit * (2 * rng.uniform() - 1) : middle);
+        value = static_cast<float>(limit > 0 ? limit * (2 * rng.uniform() - 1)
+                                   : spec.deviation.value_or(0) > 0 ? *spec.deviation * rng.normal()
+                                                                    : middle);
       from_canonical(entries[i], values, into);
     }
   };

@@ -32,7 +32,9 @@ Program::Program(const Network& network, LossKind loss, Device& device, int64_t 
     : batch_(batch),
       outputs_(network.output().elements()),
       sequence_(device, network.layers(), network.input(), batch, false, "", 1, sparse),
-      loss_(device.prepare(LossSpec{.batch = batch, .outputs = outputs_, .kind = loss})),
+      answers_(network.output().is_sequence() ? network.output().positions() : 1),
+      loss_(device.prepare(LossSpec{
+          .batch = batch, .positions = answers_, .outputs = outputs_ / answers_, .kind = loss})),
       stash_(sequence_.needs().stash),
       scratch_(sequence_.needs().scratch),
       y_(static_cast<size_t>(batch * outputs_) * sizeof(float)),
@@ -64,6 +66,16 @@ std::span<const float> Program::forward(const Parameters& parameters, const Inpu
   p.training = training;
   sequence_.forward(p);
   return y_.floats().first(static_cast<size_t>(rows * outputs_));
+}
+
+std::span<const float> Program::extend(const Parameters& parameters, const float* tokens,
+                                       int64_t past, const Buffer& memory) {
+  Pass p = pass(parameters, tokens, 1, {});
+  p.training = false;
+  p.past = past;
+  p.memory = memory.data();
+  sequence_.forward(p);
+  return y_.floats();
 }
 
 LossSums Program::loss(const Targets& targets) {

@@ -21,11 +21,19 @@ class Program {
 
   int64_t batch() const { return batch_; }
   const Sequence& sequence() const { return sequence_; }
+  // How many targets a sample has: one, or one a position.
+  int64_t answers() const { return answers_; }
 
   // Rows may be fewer than the batch. The outputs stay valid until the next call.
   std::span<const float> forward(const Parameters& parameters, const Input& input, int64_t rows,
                                  bool training, const SampleKeys& keys);
   LossSums loss(const Targets& targets);
+
+  // Goes on with one sequence, of which the first `past` tokens are in the memory. Networks for
+  // other numbers of new tokens can share it.
+  size_t memory_bytes() const { return sequence_.needs().memory; }
+  std::span<const float> extend(const Parameters& parameters, const float* tokens, int64_t past,
+                                const Buffer& memory);
 
   // Forward, loss and backward. parameters.gradients() becomes, or grows by, the gradient of the
   // loss summed over these rows and divided by `divisor`: the rows of the whole batch.
@@ -41,6 +49,7 @@ class Program {
   int64_t batch_, outputs_;
   int64_t rows_ = 0;
   Sequence sequence_;
+  int64_t answers_;
   std::unique_ptr<LossKernel> loss_;
   Buffer stash_, scratch_, y_, dy_;
   PassListener* listener_ = nullptr;

@@ -4,11 +4,13 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "nn/gpt2.h"
 #include "nn/layers/conv.h"
 #include "nn/layers/dense.h"
 #include "nn/layers/pool.h"
 #include "nn/layers/residual.h"
 #include "nn/layers/simple.h"
+#include "nn/layers/text.h"
 
 namespace lockstep {
 namespace {
@@ -34,7 +36,7 @@ std::unique_ptr<Layer> make_norm(Words&) {
 
 struct Entry {
   LayerForm form;
-  Make make;  // null: residual, which has a grammar of its own
+  Make make;  // null: residual and gpt2, which have a grammar of their own
   bool is_activation = false;
 };
 
@@ -53,6 +55,20 @@ const std::vector<Entry>& entries() {
        make_norm<NormKind::batch>},
       {{"layernorm", "layernorm [ACTIVATION]", "normalises each position over its channels"},
        make_norm<NormKind::layer>},
+      {{"embedding", "embedding VOCABULARY WIDTH context N",
+        "a vector for each token id, plus one for its position"},
+       make<Embedding>},
+      {{"attention", "attention HEADS [dropout RATE]",
+        "each position looks at those before it; takes queries, keys and values side by side"},
+       make<Attention>},
+      {{"unembed", "unembed VOCABULARY",
+        "a score for each token, by the table of the embedding that comes first"},
+       make<Unembed>},
+      {{"gpt2",
+        "gpt2[-medium|-large|-xl] [layers N] [heads N] [width N] [context N] [vocabulary N] "
+        "[dropout RATE] [recompute]",
+        "a whole GPT-2"},
+       nullptr},
       {{"residual", "residual(LINE; LINE; ... [| SHORTCUT])",
         "adds its input to its body's output"},
        nullptr},
@@ -129,6 +145,10 @@ void parse_line(const std::string& line, int depth, Layers& layers) {
   if (line.rfind("residual", 0) == 0) return parse_residual(line, depth, layers);
   Words words(line);
   const std::string name = words.take("a layer's name");
+  if (is_gpt2(name)) {
+    for (auto& layer : gpt2_layers(parse_gpt2(name, words))) layers.push_back(std::move(layer));
+    return;
+  }
   const Entry* entry = find(name);
   if (!entry)
     throw UserError("layer \"{}\": '{}' is not a layer; {}", line, name,

@@ -14,7 +14,8 @@ Signal visit(const Layers& layers, const Signal& in, const VisitLayer& use) {
   std::map<std::string, int> seen;
   Signal signal = in;
   for (const auto& layer : layers) {
-    const std::string name = layer->kind() + std::to_string(++seen[layer->kind()]);
+    const std::string name =
+        layer->name().value_or(layer->kind() + std::to_string(++seen[layer->kind()]));
     use(*layer, name, signal);
     try {
       signal = layer->output(signal);
@@ -32,9 +33,9 @@ Signal output_of(const Layers& layers, const Signal& in) {
 namespace {
 
 void append(std::vector<ParameterSpec>& all, std::vector<ParameterSpec> some,
-            const std::string& prefix) {
+            const std::string& prefix, const std::string& layer) {
   for (ParameterSpec& spec : some) {
-    spec.name = prefix + spec.name;
+    spec.name = prefix + layer + (layer.empty() ? "" : ".") + spec.name;
     all.push_back(std::move(spec));
   }
 }
@@ -59,7 +60,7 @@ std::vector<ParameterSpec> parameters_of(const Layers& layers, const Signal& in,
                                          const std::string& prefix) {
   std::vector<ParameterSpec> all;
   visit(layers, in, [&](const Layer& layer, const std::string& name, const Signal& signal) {
-    append(all, layer.parameters(signal), prefix + name + ".");
+    append(all, layer.parameters(signal), prefix, name);
   });
   return all;
 }
@@ -68,7 +69,7 @@ std::vector<ParameterSpec> state_of(const Layers& layers, const Signal& in,
                                     const std::string& prefix) {
   std::vector<ParameterSpec> all;
   visit(layers, in, [&](const Layer& layer, const std::string& name, const Signal& signal) {
-    append(all, layer.state(signal), prefix + name + ".");
+    append(all, layer.state(signal), prefix, name);
   });
   return all;
 }
@@ -107,8 +108,11 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
   if (sparse && (line.empty() || !line[0].layer->takes_sparse()))
     throw UserError("these samples have sparse features, so the first layer must be dense{}",
                     line.empty() ? "" : fmt::format(", not \"{}\"", line[0].layer->text()));
+  const bool ties = std::any_of(line.begin(), line.end(), [](const Named& named) {
+    return named.layer->tied_to(named.in).has_value();
+  });
   size_t scratch = 0;
-  int64_t widest = sparse ? out_floats_ : std::max(in_floats_, out_floats_);
+  int64_t widest = 0;
   for (size_t i = 0; i < line.size();) {
     const Named& first = line[i];
     Placement place{.batch = batch,
@@ -116,11 +120,13 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
                     .out = needed[i + 1],
                     .needs_dx = needs_dx || weight_floats_ > 0,
                     .sparse = sparse && i == 0,
+                    .tied = i == 0 && ties,
                     .index = first_index + i};
     Step step{.name = first.name,
               .in = needed[i].elements(),
-              .weights = weight_floats_,
+              .weights = first.layer->tied_to(first.in) ? 0 : weight_floats_,
               .state = state_floats_,
+              .weights_below = weight_floats_ > 0,
               .flops = first.layer->flops(first.in)};
     step.weight_count = arena_floats(first.layer->parameters(first.in));
     weight_floats_ += step.weight_count;
@@ -146,8 +152,10 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     stash_ += bytes_of(batch * step.out);
     step.stash = stash_;
     stash_ += round_up(needs.stash, cache_line);
+    step.memory = memory_;
+    memory_ += round_up(needs.memory, cache_line);
     scratch = std::max(scratch, needs.scratch);
-    widest = std::max({widest, place.sparse ? 0 : step.in, step.out});
+    if (!steps_.empty()) widest = std::max(widest, step.in);  // the first one's is the caller's
     steps_.push_back(std::move(step));
   }
   gradient_bytes_ = bytes_of(batch * widest);
@@ -169,6 +177,7 @@ void Sequence::forward(const Pass& pass) {
     p.weights = pass.weights + step.weights;
     p.state = pass.state + step.state;
     p.stash = pass.stash + step.stash;
+    p.memory = pass.memory ? pass.memory + step.memory : nullptr;
     p.scratch = pass.scratch + 2 * gradient_bytes_;
     step.kernel->forward(p);
     if (pass.listener) pass.listener->layer_done(step.name, false, {});
@@ -186,7 +195,7 @@ void Sequence::backward(const Pass& pass) {
     p.y = output_of_step(pass, i);
     p.dy = dy;
     // Below the first layer with weights nobody needs a gradient, unless the caller does.
-    const bool wanted = i == 0 ? pass.dx != nullptr : pass.dx || step.weights > 0;
+    const bool wanted = i == 0 ? pass.dx != nullptr : pass.dx || step.weights_below;
     p.dx = !wanted ? nullptr : i == 0 ? pass.dx : other;
     p.weights = pass.weights + step.weights;
     p.gradients = pass.gradients + step.weights;

@@ -28,7 +28,9 @@ class Sequence final : public Kernel {
            const std::string& prefix, uint64_t first_index, bool sparse = false);
 
   const char* name() const override { return "sequence"; }
-  KernelNeeds needs() const override { return {.stash = stash_, .scratch = scratch_}; }
+  KernelNeeds needs() const override {
+    return {.stash = stash_, .scratch = scratch_, .memory = memory_};
+  }
   void forward(const Pass& pass) override;
   void backward(const Pass& pass) override;
 
@@ -41,6 +43,8 @@ class Sequence final : public Kernel {
     int64_t in = 0, out = 0;                           // floats a sample
     int64_t weights = 0, weight_count = 0, state = 0;  // offsets into the arenas, in floats
     size_t output = 0, stash = 0;  // offsets into the sequence's stash, in bytes
+    size_t memory = 0;             // into its memory
+    bool weights_below = false;    // some earlier step has weights
     double flops = 0;              // forward, a sample, of the layer as described
   };
   const std::vector<Step>& steps() const { return steps_; }
@@ -51,7 +55,7 @@ class Sequence final : public Kernel {
   std::vector<Step> steps_;
   int64_t in_floats_, out_floats_;
   int64_t weight_floats_ = 0, state_floats_ = 0;
-  size_t stash_ = 0, scratch_ = 0, gradient_bytes_ = 0;
+  size_t stash_ = 0, scratch_ = 0, memory_ = 0, gradient_bytes_ = 0;
 };
 
 }  // namespace lockstep

@@ -21,6 +21,8 @@ class CostedDevice final : public Device {
   std::unique_ptr<Kernel> prepare(const ActivationSpec& spec) override { return costed(spec); }
   std::unique_ptr<Kernel> prepare(const DropoutSpec& spec) override { return costed(spec); }
   std::unique_ptr<Kernel> prepare(const NormSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const EmbeddingSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const AttentionSpec& spec) override { return costed(spec); }
   std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
 

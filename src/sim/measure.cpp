@@ -228,7 +228,18 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   std::vector<float> mine(most / sizeof(float)), all(2 * most / sizeof(float)), work(16384);
   std::map<std::string, SizeTable> tables;
   const int other = 1 - ranks.rank();
-  const auto measure = [&](const std::string& name, size_t limit, const auto& run) {
+  // `use`: what a rank does with the data next. Where they are in the cache of another core that
+  // takes longer, which belongs to the operation.
+  volatile float used = 0;
+  const auto reads = [&](std::span<float> part) {
+    float sum = 0;
+    for (size_t i = 0; i < part.size(); i += 16) sum += part[i];
+    used = sum;
+  };
+  const auto writes = [](std::span<float> part) { std::fill(part.begin(), part.end(), 2.0f); };
+  const auto nothing = [](std::span<float>) {};
+  const auto measure = [&](const std::string& name, size_t limit, const auto& run,
+                           const auto& use) {
     for (size_t bytes = 64; bytes <= limit; bytes *= 2) {
       const std::span<float> part = std::span(mine).first(bytes / sizeof(float));
       std::vector<double> samples;
@@ -242,7 +253,12 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
         if (bytes < work.size() * sizeof(float)) std::fill(work.begin(), work.end(), 1.0f);
         const double start = clock.seconds();
         run(part);
-        samples.push_back(clock.seconds() - start);
+        const double done = clock.seconds();
+        use(part);
+        const double first = clock.seconds();
+        use(part);
+        const double again = clock.seconds() - first;
+        samples.push_back(done - start + std::max(0.0, first - done - again));
       }
       const std::vector<double> both = gather_all(ranks, undisturbed(samples));
       const double seconds = std::max(both[0], both[1]);
@@ -252,34 +268,58 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   const auto counts = [&](std::span<float> part) {
     return std::vector<int64_t>(2, static_cast<int64_t>(part.size_bytes()));
   };
-  measure("exchange", most, [&](std::span<float> part) {
-    Request out = ranks.send(std::as_bytes(part), other, 5);
-    ranks.receive(bytes_of(std::span(all).first(part.size())), other, 5).wait();
-    out.wait();
-  });
-  measure("receive", most, [&](std::span<float> part) {  // there and back
-    if (ranks.rank() == 0) {
-      ranks.send(std::as_bytes(part), 1, 6).wait();
-      ranks.receive(bytes_of(part), 1, 6).wait();
-    } else {
-      ranks.receive(bytes_of(part), 0, 6).wait();
-      ranks.send(std::as_bytes(part), 0, 6).wait();
-    }
-  });
-  measure("all-reduce", most, [&](std::span<float> part) { ranks.all_reduce(part, part).wait(); });
-  measure("reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); });
-  measure("broadcast", most,
-          [&](std::span<float> part) { ranks.broadcast(bytes_of(part), 0).wait(); });
-  measure("gather", most, [&](std::span<float> part) {
-    ranks.gather(std::as_bytes(part), bytes_of(std::span(all)), counts(part), 0).wait();
-  });
-  measure("scatter", most, [&](std::span<float> part) {
-    ranks.scatter(std::as_bytes(std::span(all)), bytes_of(part), counts(part), 0).wait();
-  });
-  measure("all-gather", 65536, [&](std::span<float> part) {
-    ranks.all_gather(std::as_bytes(part), bytes_of(std::span(all)), counts(part)).wait();
-  });
-  measure("barrier", 64, [&](std::span<float>) { ranks.barrier().wait(); });
+  measure(
+      "exchange", most,
+      [&](std::span<float> part) {
+        Request out = ranks.send(std::as_bytes(part), other, 5);
+        ranks.receive(bytes_of(std::span(all).first(part.size())), other, 5).wait();
+        out.wait();
+      },
+      nothing);
+  measure(
+      "receive", most,
+      [&](std::span<float> part) {  // there and back
+        if (ranks.rank() == 0) {
+          ranks.send(std::as_bytes(part), 1, 6).wait();
+          ranks.receive(bytes_of(part), 1, 6).wait();
+        } else {
+          ranks.receive(bytes_of(part), 0, 6).wait();
+          ranks.send(std::as_bytes(part), 0, 6).wait();
+        }
+      },
+      nothing);
+  measure(
+      "all-reduce", most, [&](std::span<float> part) { ranks.all_reduce(part, part).wait(); },
+      reads);
+  measure(
+      "reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); }, reads);
+  measure(
+      "broadcast", most, [&](std::span<float> part) { ranks.broadcast(bytes_of(part), 0).wait(); },
+      [&](std::span<float> part) {
+        if (ranks.rank() == 0) writes(part);
+      });
+  measure(
+      "gather", most,
+      [&](std::span<float> part) {
+        ranks.gather(std::as_bytes(part), bytes_of(std::span(all)), counts(part), 0).wait();
+      },
+      [&](std::span<float> part) {
+        if (ranks.rank() == 0) reads(std::span(all).subspan(part.size(), part.size()));
+      });
+  measure(
+      "scatter", most,
+      [&](std::span<float> part) {
+        ranks.scatter(std::as_bytes(std::span(all)), bytes_of(part), counts(part), 0).wait();
+      },
+      nothing);
+  measure(
+      "all-gather", 65536,
+      [&](std::span<float> part) {
+        ranks.all_gather(std::as_bytes(part), bytes_of(std::span(all)), counts(part)).wait();
+      },
+      nothing);
+  measure(
+      "barrier", 64, [&](std::span<float>) { ranks.barrier().wait(); }, nothing);
   return tables;
 }
 

@@ -110,7 +110,7 @@ std::string simulate_numerics(const SimulatedPoint& point, const DataSplits& dat
         summary.parallel->hosts = predicted.nodes;
         summary.parallel->oversubscribed = predicted.oversubscribed;
       }
-      files->save(trainer.parameters(), trainer.network(), data.train->classes(), data.normalizer);
+      files->save(trainer.parameters(), trainer.network(), data);
       observers.run_ended(summary);
       text = summary_json(summary);
     });

@@ -30,6 +30,8 @@ class TimedDevice final : public Device {
   std::unique_ptr<Kernel> prepare(const ActivationSpec& spec) override { return timed(spec); }
   std::unique_ptr<Kernel> prepare(const DropoutSpec& spec) override { return timed(spec); }
   std::unique_ptr<Kernel> prepare(const NormSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const EmbeddingSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const AttentionSpec& spec) override { return timed(spec); }
   std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
   void add(std::span<float> into, std::span<const float> from) override { inside_.add(into, from); }

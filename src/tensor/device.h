@@ -19,6 +19,8 @@ class Device {
   virtual std::unique_ptr<Kernel> prepare(const ActivationSpec&) = 0;
   virtual std::unique_ptr<Kernel> prepare(const DropoutSpec&) = 0;
   virtual std::unique_ptr<Kernel> prepare(const NormSpec&) = 0;
+  virtual std::unique_ptr<Kernel> prepare(const EmbeddingSpec&) = 0;
+  virtual std::unique_ptr<Kernel> prepare(const AttentionSpec&) = 0;
   virtual std::unique_ptr<LossKernel> prepare(const LossSpec&) = 0;
   virtual std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) = 0;
 

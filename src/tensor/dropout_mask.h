@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "base/rng.h"
 #include "tensor/kernel.h"
 #include "tensor/specs.h"
@@ -21,12 +23,12 @@ class DropoutMask {
   }
   float scale() const { return scale_; }
 
-  // The factors of all units: 0, or 1 / (1 - rate).
+  // The factors of units begin up to end: 0, or 1 / (1 - rate).
   template <typename Use>
-  void for_each(int64_t units, Use use) const {
-    for (int64_t first = 0; first < units; first += 8) {
+  void for_each(int64_t begin, int64_t end, Use use) const {
+    for (int64_t first = begin / 8 * 8; first < end; first += 8) {
       const auto bits = rng_.block(static_cast<uint64_t>(first) / 8);
-      for (int64_t i = 0; i < 8 && first + i < units; ++i)
+      for (int64_t i = std::max<int64_t>(0, begin - first); i < 8 && first + i < end; ++i)
         use(first + i, keeps(bits, i) ? scale_ : 0.0f);
     }
   }

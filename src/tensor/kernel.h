@@ -35,7 +35,7 @@ class TouchedRows;
 
 struct LossSums {
   double loss = 0;      // summed over rows
-  int64_t correct = 0;  // rows whose largest output is the label's, or one of several targets
+  int64_t correct = 0;  // answers whose largest output is the label's, or one of several targets
 };
 
 // Hears of each layer as it finishes within a pass: profilers time it, strategies start to reduce
@@ -62,15 +62,20 @@ struct Pass {
   float* state = nullptr;      // what a layer keeps that no optimiser touches (running statistics)
   std::byte* stash = nullptr;  // written by forward, read by the backward of the same batch
   std::byte* scratch = nullptr;  // anything, within one call
+  // Going on with one sequence: so many of its positions are known from earlier passes, and what
+  // has to be remembered of them is in the memory. Null: samples are whole.
+  int64_t past = 0;
+  std::byte* memory = nullptr;
   bool training = true;
   bool accumulate = false;
   SampleKeys keys;
   PassListener* listener = nullptr;
 };
 
-struct KernelNeeds {
-  size_t stash = 0;    // bytes
-  size_t scratch = 0;  // bytes
+struct KernelNeeds {  // bytes
+  size_t stash = 0;
+  size_t scratch = 0;
+  size_t memory = 0;  // to go on with a sequence
 };
 
 // One prepared operation, forward and backward.
@@ -83,7 +88,7 @@ class Kernel {
   virtual const char* name() const = 0;  // which algorithm was picked
 };
 
-// What the network's outputs are compared with: a class a row, or a value an output.
+// What the network's outputs are compared with: a class a row (and position), or a value an output.
 struct Targets {
   std::span<const int32_t> labels;
   std::span<const float> values;

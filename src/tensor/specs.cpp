@@ -43,8 +43,10 @@ std::string text(const ConvSpec& s) {
 }
 
 std::string text(const DenseSpec& s) {
-  return fmt::format("dense {} -> {}{}{}{}, batch {}", s.in, s.out, s.relu ? " relu" : "",
-                     s.sparse ? " sparse" : "", s.needs_dx ? "" : " first", s.batch);
+  return fmt::format("dense {}{} -> {}{}{}{}{}, batch {}",
+                     s.positions > 1 ? fmt::format("{} x ", s.positions) : "", s.in, s.out,
+                     s.relu ? " relu" : "", s.sparse ? " sparse" : "",
+                     s.transposed ? " transposed" : "", s.needs_dx ? "" : " first", s.batch);
 }
 
 std::string text(const PoolSpec& s) {
@@ -64,6 +66,16 @@ std::string text(const DropoutSpec& s) {
 std::string text(const NormSpec& s) {
   return fmt::format("{} {}x{}{}, batch {}", s.kind == NormKind::batch ? "batchnorm" : "layernorm",
                      s.positions, s.channels, s.relu ? " relu" : "", s.batch);
+}
+
+std::string text(const EmbeddingSpec& s) {
+  return fmt::format("embedding {} x {} of {}, batch {}", s.positions, s.width, s.vocabulary,
+                     s.batch);
+}
+
+std::string text(const AttentionSpec& s) {
+  return fmt::format("attention {} x {}, {} heads{}, batch {}", s.positions, s.width, s.heads,
+                     s.dropout > 0 ? fmt::format(" dropout {}", s.dropout) : "", s.batch);
 }
 
 }  // namespace lockstep

@@ -38,15 +38,41 @@ struct ConvSpec {
   double flops() const;  // forward, one sample
 };
 
-// y = relu(x w + b). Weights are in × out, then the bias.
+// y = relu(x w + b) at each position of a sample. Weights are in × out, then the bias; transposed,
+// they are out × in without a bias.
 struct DenseSpec {
   int64_t batch = 0;
+  int64_t positions = 1;
   int64_t in = 0, out = 0;
   bool relu = false;
   bool needs_dx = true;
   bool sparse = false;  // the input is SparseRows; then nobody needs dx
+  bool transposed = false;
 
-  double flops() const { return 2.0 * static_cast<double>(in * out); }
+  double flops() const { return 2.0 * static_cast<double>(positions * in * out); }
+};
+
+// y = tokens[x] + places[position]: rows of two tables for ids, which travel as floats (exact below
+// 2^24). Weights are vocabulary × width, then context × width.
+struct EmbeddingSpec {
+  int64_t batch = 0;
+  int64_t positions = 0;
+  int64_t vocabulary = 0, context = 0, width = 0;
+  bool tied = false;  // a later layer uses the first table too: its gradients are there already
+
+  int64_t places_offset() const;
+};
+
+// Each position looks at itself and those before it: y = softmax(q k^T / sqrt(d)) v, head by head.
+// A position has q, k and v one after the other (3 × width in), each with its heads side by side.
+struct AttentionSpec {
+  int64_t batch = 0;
+  int64_t positions = 0, context = 0;  // context: how many positions may be remembered
+  int64_t heads = 1, width = 0;
+  float dropout = 0;   // of the softmax's results
+  uint64_t layer = 0;  // part of dropout's random key
+
+  int64_t head_width() const { return width / heads; }
 };
 
 enum class PoolKind { max, average };
@@ -88,7 +114,8 @@ struct NormSpec {
 enum class LossKind { softmax_cross_entropy, sigmoid_cross_entropy, mean_squared_error };
 struct LossSpec {
   int64_t batch = 0;
-  int64_t outputs = 0;
+  int64_t positions = 1;  // each with a target of its own; a sample's loss is their mean
+  int64_t outputs = 0;    // of a position
   LossKind kind = LossKind::softmax_cross_entropy;
 };
 
@@ -109,8 +136,12 @@ std::string text(const PoolSpec& spec);
 std::string text(const ActivationSpec& spec);
 std::string text(const DropoutSpec& spec);
 std::string text(const NormSpec& spec);
+std::string text(const EmbeddingSpec& spec);
+std::string text(const AttentionSpec& spec);
 
 // Where a parameter tensor starts behind another inside a layer's slice of the arena.
 constexpr int64_t aligned_floats(int64_t count) { return (count + 15) / 16 * 16; }
+
+inline int64_t EmbeddingSpec::places_offset() const { return aligned_floats(vocabulary * width); }
 
 }  // namespace lockstep

@@ -116,7 +116,7 @@ Summary train_fold(const RunConfig& config, Communicator& group, const DataSplit
   Summary summary = trainer.run(stop);
   summary.total_seconds = clock.seconds() - start;
   if (run && summary.ending != Ending::interrupted)
-    run->save(trainer.parameters(), trainer.network(), splits.train->classes(), splits.normalizer);
+    run->save(trainer.parameters(), trainer.network(), splits);
   observers.run_ended(summary);
   return summary;
 }

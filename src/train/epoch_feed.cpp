@@ -1,6 +1,7 @@
 #include "train/epoch_feed.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "train/batch_input.h"
@@ -28,7 +29,8 @@ EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int
       partition_(config.parallel.parts, data.size(), global_batch(config, data.size(), ranks),
                  ranks, seed_),
       rank_(rank < ranks ? rank : -1),
-      loader_(data, 1, seed_, false, rank < ranks ? config.data.workers : 0) {
+      loader_(data, 1, seed_, false, rank < ranks ? config.data.workers : 0),
+      run_steps_(config.train.steps) {
   int64_t largest = 1;
   const bool reproducible = config.parallel.mode == "reproducible";
   const int64_t shards = reproducible ? config.parallel.shards : ranks;
@@ -47,10 +49,13 @@ EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int
     shares_.push_back(std::move(share));
   }
   piece_ = piece_size(largest, piece_limit(config.train));
+  steps_ = whole_epoch();
 }
 
 void EpochFeed::start(int64_t epoch, int64_t first_step) {
   epoch_ = static_cast<uint64_t>(epoch);
+  steps_ = whole_epoch();
+  if (run_steps_ > 0) steps_ = std::clamp<int64_t>(run_steps_ - (epoch - 1) * steps_, 0, steps_);
   if (rank_ < 0) return;
   std::vector<int64_t> rows = partition_.samples_of(epoch, rank_), sizes;
   int64_t skipped = 0;
@@ -63,6 +68,7 @@ void EpochFeed::start(int64_t epoch, int64_t first_step) {
       for (; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, piece_));
     }
   rows.erase(rows.begin(), rows.begin() + skipped);
+  rows.resize(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})));
   loader_.start(std::move(rows), sizes);
 }
 

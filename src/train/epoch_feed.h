@@ -23,7 +23,9 @@ class EpochFeed final : public BatchSource {
   void start(int64_t epoch, int64_t first_step);
 
   int64_t piece() const { return piece_; }  // rows of the largest
-  int64_t steps() const override { return static_cast<int64_t>(shares_.size()); }
+  // Of the epoch that was started: the last one of a run of so many steps may be cut short.
+  int64_t steps() const override { return steps_; }
+  int64_t whole_epoch() const { return static_cast<int64_t>(shares_.size()); }
   const StepShare& share(int64_t step) const override { return shares_[static_cast<size_t>(step)]; }
   Piece next() override;
 
@@ -35,6 +37,8 @@ class EpochFeed final : public BatchSource {
   int64_t piece_ = 1;
   BatchLoader loader_;
   uint64_t epoch_ = 0;
+  int64_t run_steps_;  // 0: whole epochs
+  int64_t steps_ = 0;
 };
 
 }  // namespace lockstep

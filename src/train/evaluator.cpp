@@ -22,7 +22,7 @@ void run_forward(const Dataset& data, Part rows, Program& program, const Paramet
 
 Evaluation evaluate(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                     const Clock& clock) {
-  Evaluation result{.samples = rows.size()};
+  Evaluation result{.samples = rows.size(), .answers = program.answers()};
   const double start = clock.seconds();
   run_forward(data, rows, program, parameters, [&](const Batch& batch, std::span<const float>) {
     const LossSums part = program.loss(targets_of(batch));
@@ -32,7 +32,8 @@ Evaluation evaluate(const Dataset& data, Part rows, Program& program, const Para
   });
   const double samples = static_cast<double>(rows.size());
   result.loss = result.loss_sum / samples;
-  result.accuracy = static_cast<double>(result.correct) / samples;
+  result.accuracy =
+      static_cast<double>(result.correct) / (samples * static_cast<double>(result.answers));
   result.seconds = clock.seconds() - start;
   return result;
 }

@@ -16,7 +16,7 @@ Held real_batches(const RunConfig& config, const DataSplits& data, int64_t rows)
   Held held{
       .provenance = data.provenance,
       .shape = data.train->sample_shape(),
-      .classes = static_cast<int64_t>(data.train->classes().size()),
+      .classes = data.train->outputs(),
       .sparse = data.train->sparse(),
       .samples = size,
       .rows = rows,
@@ -30,9 +30,11 @@ Held real_batches(const RunConfig& config, const DataSplits& data, int64_t rows)
 
 Held noise_batches(const RunConfig& config, const Shape& shape) {
   const int64_t rows = std::max<int64_t>(1, config.train.batch * config.train.accumulate);
+  const Shape output = Network(config.model.layers, shape).output();
+  const bool tokens = output.is_sequence();
   Held held{.provenance = "noise",
             .shape = shape,
-            .classes = Network(config.model.layers, shape).output().elements(),
+            .classes = tokens ? output.channels() : output.elements(),
             .samples = rows * config.parallel.ranks,
             .rows = rows,
             .piece = piece_size(rows, piece_limit(config.train)),
@@ -41,11 +43,12 @@ Held noise_batches(const RunConfig& config, const Shape& shape) {
   for (Batch& one : held.batches) {
     one.rows = held.piece;
     one.x.resize(static_cast<size_t>(one.rows * shape.elements()));
-    for (float& value : one.x) value = static_cast<float>(rng.normal());
-    for (int64_t i = 0; i < one.rows; ++i) {
-      one.ids.push_back(i);
-      one.labels.push_back(static_cast<int32_t>(rng.below(static_cast<uint64_t>(held.classes))));
-    }
+    const auto classes = static_cast<uint64_t>(held.classes);
+    for (float& value : one.x)
+      value = static_cast<float>(tokens ? static_cast<double>(rng.below(classes)) : rng.normal());
+    for (int64_t i = 0; i < one.rows; ++i) one.ids.push_back(i);
+    for (int64_t i = 0; i < one.rows * (tokens ? output.positions() : 1); ++i)
+      one.labels.push_back(static_cast<int32_t>(rng.below(classes)));
   }
   return held;
 }

@@ -17,7 +17,8 @@ struct Evaluation {
   int64_t samples = 0;
   int64_t steps = 0;
   double loss_sum = 0;  // over samples
-  int64_t correct = 0;
+  int64_t correct = 0;  // answers
+  int64_t answers = 1;  // of a sample: one, or of text one a position
 };
 
 struct RunStart {
@@ -52,6 +53,12 @@ struct EpochReport {
   double samples_per_second = 0;
   double gradient_norm = 0, learning_rate = 0;  // of the last step
   std::optional<Evaluation> validation;
+};
+
+// An evaluation on the validation part in the middle of an epoch.
+struct EvaluationReport {
+  int64_t epoch = 0, global_step = 0;
+  Evaluation evaluation;
 };
 
 // Where one rank ran and where its time went.
@@ -116,6 +123,7 @@ class Observer {
   virtual ~Observer() = default;
   virtual void run_started(const RunStart&) {}
   virtual void step_done(const StepReport&) {}
+  virtual void evaluated(const EvaluationReport&) {}
   virtual void epoch_done(const EpochReport&) {}
   virtual void run_ended(const Summary&) {}
 };
@@ -128,6 +136,9 @@ class Observers final : public Observer {
   }
   void step_done(const StepReport& r) override {
     for (Observer* o : all_) o->step_done(r);
+  }
+  void evaluated(const EvaluationReport& r) override {
+    for (Observer* o : all_) o->evaluated(r);
   }
   void epoch_done(const EpochReport& r) override {
     for (Observer* o : all_) o->epoch_done(r);

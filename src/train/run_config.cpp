@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "nn/hugging_face.h"
 
 namespace lockstep {
 namespace {
@@ -125,7 +126,9 @@ RunConfig parse_config(const std::string& text, const std::string& source) {
 }
 
 void check(const RunConfig& config) {
-  const bool validates = config.data.validation > 0;
+  const bool validates = config.data.validation > 0 || !config.data.split_column.empty();
+  if (config.train.eval_every > 0 && !validates)
+    throw UserError("train.eval_every needs a validation part; set data.validation, e.g. 0.1");
   if (config.train.early_stopping > 0 && !validates)
     throw UserError("train.early_stopping needs a validation part; set data.validation, e.g. 0.1");
   if (config.train.keep == "best" && !validates)
@@ -163,6 +166,23 @@ void check(const RunConfig& config) {
         "drop the last layer");
 }
 
+void start_from(RunConfig& config) {
+  if (config.model.from.empty()) return;
+  const Gpt2 found = read_gpt2_config(config.model.from);
+  if (config.data.tokenizer.empty()) config.data.tokenizer = config.model.from;
+  if (config.model.layers.empty()) {
+    config.model.layers = {text(found)};
+    return;
+  }
+  const auto asked = gpt2_of(config.model.layers);
+  const bool same = asked && asked->layers == found.layers && asked->heads == found.heads &&
+                    asked->width == found.width && asked->context == found.context &&
+                    asked->vocabulary == found.vocabulary;
+  if (!same)
+    throw UserError("model.layers is \"{}\", but {} holds a \"{}\"; drop model.layers",
+                    fmt::join(config.model.layers, "; "), config.model.from, text(found));
+}
+
 std::string to_toml(const RunConfig& config) {
   RunConfig copy = config;
   std::string text, section;
@@ -181,7 +201,7 @@ std::string lasting_toml(RunConfig config) {
   const RunConfig defaults;
   config.name = config.description = "";
   config.train.epochs = config.train.checkpoint_every = config.train.log_every = 0;
-  config.train.early_stopping = 0;
+  config.train.early_stopping = config.train.steps = config.train.eval_every = 0;
   config.data.workers = 0;
   config.device.threads = 1;
   config.parallel.backend = defaults.parallel.backend;

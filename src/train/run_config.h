@@ -18,11 +18,14 @@ namespace lockstep {
 
 struct ModelConfig {
   std::vector<std::string> layers;
+  std::string from;  // a directory of weights to start with
   std::string init = "pytorch";
 };
 
 struct TrainConfig {
   int64_t epochs = 5;
+  int64_t steps = 0;           // 0: epochs
+  int64_t eval_every = 0;      // steps between evaluations; 0: at the end of epochs
   int64_t batch = 128;         // 0: the whole training set
   int64_t accumulate = 1;      // batches whose gradients are summed to one step
   int64_t micro_batch = 1024;  // larger batches are summed from pieces of this size
@@ -74,6 +77,8 @@ const std::vector<Setting>& settings();
 void set_keys(RunConfig& config, const TomlValues& values);
 RunConfig parse_config(const std::string& text, const std::string& source);
 void check(const RunConfig& config);
+// With model.from: the network and the tokenizer are that directory's, where they are not given.
+void start_from(RunConfig& config);
 
 std::string to_toml(const RunConfig& config);
 // The same without what may change when a run is resumed: its length, logging, time limits, where

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "nn/hugging_face.h"
 #include "nn/model_file.h"
 #include "train/versions.h"
 
@@ -74,8 +75,9 @@ std::string text_of(const Json& json) {
 
 void add_evaluation(MetricsLine& line, const Evaluation& e) {
   const double seconds = std::max(e.seconds, 1e-9);
-  line.add("eval/loss", e.loss)
-      .add("eval/accuracy", e.accuracy)
+  line.add("eval/loss", e.loss);
+  if (e.answers > 1) line.add("eval/perplexity", std::exp(e.loss));
+  line.add("eval/accuracy", e.accuracy)
       .add("eval/runtime", e.seconds)
       .add("eval/samples_per_second", static_cast<double>(e.samples) / seconds)
       .add("eval/steps_per_second", static_cast<double>(e.steps) / seconds);
@@ -165,6 +167,13 @@ void RunFolder::step_done(const StepReport& r) {
                          .add("time/waiting", r.times.waiting));
 }
 
+void RunFolder::evaluated(const EvaluationReport& r) {
+  MetricsLine line;
+  line.add("train/global_step", r.global_step).add("train/epoch", r.epoch);
+  add_evaluation(line, r.evaluation);
+  log(r.global_step, line);
+}
+
 void RunFolder::epoch_done(const EpochReport& r) {
   MetricsLine line;
   line.add("train/global_step", r.global_step)
@@ -193,10 +202,12 @@ std::string summary_json(const Summary& s) {
   if (s.validation) {
     json["validation_loss"] = s.validation->loss;
     json["validation_accuracy"] = s.validation->accuracy;
+    if (s.validation->answers > 1) json["validation_perplexity"] = std::exp(s.validation->loss);
   }
   if (s.best_epoch > 0) json["best_epoch"] = s.best_epoch;
   json["test_loss"] = s.test ? Json(s.test->loss) : Json();
   json["test_accuracy"] = s.test ? Json(s.test->accuracy) : Json();
+  if (s.test && s.test->answers > 1) json["test_perplexity"] = std::exp(s.test->loss);
   for (const NamedFigure& figure : s.figures) json[figure.name] = figure.value;
   json["read_seconds"] = s.read_seconds;
   json["gradient_seconds"] = s.gradient_seconds;
@@ -238,10 +249,16 @@ std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& ne
   return model_bytes(parameters, text_of(json));
 }
 
-void RunFolder::save(const Parameters& parameters, const Network& network,
-                     const std::vector<std::string>& classes, const Normalizer& normalizer) {
-  commits_.add({path_ / "model" / "model.safetensors",
-                saved_model(parameters, network, classes, normalizer)});
+void RunFolder::save(const Parameters& parameters, const Network& network, const DataSplits& data) {
+  const fs::path folder = path_ / "model";
+  commits_.add({folder / "model.safetensors",
+                saved_model(parameters, network, data.train->classes(), data.normalizer)});
+  if (!data.tokenizer) return;
+  for (const auto& [name, content] : data.tokenizer->files())
+    commits_.add({folder / name, content});
+  if (const auto gpt2 = gpt2_of(network.lines()))
+    for (const auto& [name, content] : gpt2_files(*gpt2, data.tokenizer->end_of_text()))
+      commits_.add({folder / name, content});
 }
 
 double one_rank_rate(const fs::path& run) {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/files.h"
-#include "data/normalizer.h"
+#include "data/load.h"
 #include "nn/parameters.h"
 #include "train/event_file.h"
 #include "train/observer.h"
@@ -23,11 +23,11 @@ class RunFolder final : public Observer {
 
   const fs::path& path() const { return path_; }
   void step_done(const StepReport& report) override;
+  void evaluated(const EvaluationReport& report) override;
   void epoch_done(const EpochReport& report) override;
   void run_ended(const Summary& summary) override;  // and finishes
 
-  void save(const Parameters& parameters, const Network& network,
-            const std::vector<std::string>& classes, const Normalizer& normalizer);
+  void save(const Parameters& parameters, const Network& network, const DataSplits& data);
   void finish() { commits_.finish(); }  // all that was saved is on the disk
 
  private:

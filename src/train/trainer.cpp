@@ -5,11 +5,15 @@
 #include <sstream>
 
 #include "base/memory.h"
+#include "nn/hugging_face.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
 
 namespace lockstep {
 namespace {
+
+// Copies of larger networks are not kept: their weights alone may be half of the memory.
+constexpr size_t most_kept_floats = 1 << 25;
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -55,8 +59,14 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       program_(network_, loss_named(config.train.loss), device, feed_.piece(),
                data.train->sparse()),
       optimizer_(config.optimizer, device, parameters_.weights().size()),
-      worker_{ranks_, device_, clock_, program_, parameters_, optimizer_, config.train.clip_norm} {
-  network_.expect_outputs(static_cast<int64_t>(data.train->classes().size()), config.data.name);
+      worker_{ranks_, device_, clock_, program_, parameters_, optimizer_, config.train.clip_norm},
+      epochs_(config.train.epochs) {
+  const int64_t an_epoch = strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
+  if (config.train.steps > 0) epochs_ = (config.train.steps + an_epoch - 1) / an_epoch;
+  if (config.schedule.warmup_steps > 0)
+    config_.schedule.warmup_epochs =
+        static_cast<double>(config.schedule.warmup_steps) / static_cast<double>(an_epoch);
+  network_.expect_outputs(data.train->outputs(), config.data.name);
   if (config.parallel.mode == "reproducible" && !parameters_.state().empty())
     throw UserError(
         "parallel.mode = \"reproducible\" is not possible with batch normalisation, whose "
@@ -66,17 +76,23 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
     throw UserError(
         "samples of {} have several targets each; use train.loss = \"sigmoid-cross-entropy\"",
         config.data.name);
-  parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
+  if (config.model.from.empty())
+    parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
+  else
+    load_gpt2(config.model.from, parameters_);
 }
 
 double Trainer::learning_rate(int64_t step) const {
-  const int64_t steps = strategy_->one_step_an_epoch() ? 1 : feed_.steps();
+  const int64_t steps = strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
   // The first step of a warm-up already moves: the rate is that of the step's end.
   const double done = static_cast<double>(at_.epoch - 1) +
                       static_cast<double>(config_.schedule.warmup_epochs > 0 ? step : step - 1) /
                           static_cast<double>(steps);
-  return lockstep::learning_rate(config_.schedule, config_.optimizer.lr, done,
-                                 static_cast<double>(config_.train.epochs), training_ranks_);
+  const double epochs = config_.train.steps > 0
+                            ? static_cast<double>(config_.train.steps) / static_cast<double>(steps)
+                            : static_cast<double>(epochs_);
+  return lockstep::learning_rate(config_.schedule, config_.optimizer.lr, done, epochs,
+                                 training_ranks_);
 }
 
 Trainer::Snapshot Trainer::snapshot(int64_t epoch) const {
@@ -89,22 +105,29 @@ void Trainer::restore(const Snapshot& snapshot) {
 }
 
 void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
-  restore(last_good_);
+  const bool restores = !last_good_.weights.empty();
+  if (restores) restore(last_good_);
   // What rank 0 holds is what is saved.
-  const std::string kept =
-      ranks_.rank() == 0 || strategy_->results_are_global()
-          ? fmt::format("The weights from the end of epoch {} are kept.", last_good_.epoch)
-          : "";
+  std::string kept;
+  if (ranks_.rank() == 0 || strategy_->results_are_global())
+    kept = restores
+               ? fmt::format("The weights from the end of epoch {} are kept.", last_good_.epoch)
+               : "The weights before that step are kept.";
   throw Diverged(
       "training diverged at step {} (epoch {}): loss {}, gradient norm {}. {} Try a smaller "
       "optimizer.lr (it was {}), or train.clip_norm=1",
       step, epoch, loss, norm, kept, config_.optimizer.lr);
 }
 
+double Trainer::accuracy(int64_t correct, double samples) const {
+  return static_cast<double>(correct) / (samples * static_cast<double>(program_.answers()));
+}
+
 void Trainer::check(int64_t step, double loss, double gradient_norm) {
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm))
     diverged(at_.epoch, at_.global_step + 1, loss, gradient_norm);
-  if (step == 1) last_good_ = std::move(candidate_);  // they have just given a finite loss
+  if (step == 1 && !candidate_.weights.empty())
+    last_good_ = std::move(candidate_);  // they have just given a finite loss
 }
 
 void Trainer::step_done(const StepResult& r) {
@@ -123,10 +146,14 @@ void Trainer::step_done(const StepResult& r) {
                        .global_step = at_.global_step,
                        .loss = r.loss / rows,
                        .epoch_loss = at_.epoch_loss / samples,
-                       .epoch_accuracy = static_cast<double>(at_.epoch_correct) / samples,
+                       .epoch_accuracy = accuracy(at_.epoch_correct, samples),
                        .gradient_norm = r.gradient_norm,
                        .learning_rate = r.learning_rate,
                        .times = r.times});
+  const int64_t eval = config_.train.eval_every;
+  if (eval > 0 && at_.global_step % eval == 0 && strategy_->results_are_global())
+    if (const auto evaluation = evaluate_together(data_.validation.get()))
+      observer_.evaluated({at_.epoch, at_.global_step, *evaluation});
   const int64_t every = config_.train.checkpoint_every;
   if (every > 0 && at_.global_step % every == 0 && strategy_->results_are_global())
     write_checkpoint();
@@ -142,8 +169,10 @@ void Trainer::merge_replicas() {
 }
 
 EpochReport Trainer::train_epoch() {
-  candidate_ = snapshot(at_.epoch - 1);
-  if (last_good_.weights.empty()) last_good_ = candidate_;
+  if (parameters_.weights().size() <= most_kept_floats) {
+    candidate_ = snapshot(at_.epoch - 1);
+    if (last_good_.weights.empty()) last_good_ = candidate_;
+  }
   const double start = clock_.seconds();
   const int64_t samples_before = at_.epoch_samples;
   feed_.start(at_.epoch, at_.step);
@@ -172,7 +201,7 @@ EpochReport Trainer::train_epoch() {
   EpochReport report{.epoch = at_.epoch,
                      .global_step = at_.global_step,
                      .loss = sums.loss / samples,
-                     .accuracy = static_cast<double>(sums.correct) / samples,
+                     .accuracy = accuracy(sums.correct, samples),
                      .seconds = clock_.seconds() - start,
                      .gradient_norm = last_.gradient_norm,
                      .learning_rate = last_.learning_rate};
@@ -215,12 +244,13 @@ std::optional<Evaluation> Trainer::evaluate_together(const Dataset* data) {
   }
   const double samples = static_cast<double>(sums.samples);
   result = {.loss = sums.loss / samples,
-            .accuracy = static_cast<double>(sums.correct) / samples,
+            .accuracy = accuracy(sums.correct, samples),
             .seconds = clock_.seconds() - start,
             .samples = sums.samples,
             .steps = sums.steps,
             .loss_sum = sums.loss,
-            .correct = sums.correct};
+            .correct = sums.correct,
+            .answers = program_.answers()};
   return result;
 }
 
@@ -293,10 +323,10 @@ void Trainer::resume(const fs::path& folder) {
       throw UserError("{} does not fit this run: '{}' is missing", path.string(), name);
     return found->second;
   };
-  if (c.at.epoch > config_.train.epochs)
+  if (c.at.epoch > epochs_)
     throw UserError(
         "this run is finished: {} of {} epochs are done; set train.epochs higher to go on",
-        c.at.epoch - 1, config_.train.epochs);
+        c.at.epoch - 1, epochs_);
   at_ = c.at;
   fill("weights", parameters_.weights());
   fill("state", parameters_.state());
@@ -339,8 +369,11 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
                          .device = device_.description(),
                          .parameters = network_.parameter_count(),
                          .samples = data_.train->size(),
-                         .epochs = config_.train.epochs,
-                         .steps_per_epoch = strategy_->one_step_an_epoch() ? 1 : feed_.steps(),
+                         .epochs = epochs_,
+                         .steps_per_epoch = strategy_->one_step_an_epoch() ? 1
+                                            : config_.train.steps > 0
+                                                ? std::min(config_.train.steps, feed_.whole_epoch())
+                                                : feed_.whole_epoch(),
                          .ranks = ranks_.size(),
                          .strategy = config_.parallel.strategy,
                          .backend = ranks_.backend(),
@@ -350,7 +383,7 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
                   .device = device_.description(),
                   .seed = config_.seed,
                   .parameters = network_.parameter_count()};
-  while (at_.epoch <= config_.train.epochs) {
+  while (at_.epoch <= epochs_) {
     const EpochReport report = train_epoch();
     if (at_.global_step == 0 && ranks_.rank() < training_ranks_) {  // before anything was done
       summary.ending = Ending::interrupted;

@@ -65,6 +65,7 @@ class Trainer final : private StepHandler {
   void stopping() override { stopped_ = true; }
 
   EpochReport train_epoch();
+  double accuracy(int64_t correct, double samples) const;
   void merge_replicas();
   std::optional<Evaluation> evaluate_together(const Dataset* data);
   void keep_if_best(const EpochReport& report);
@@ -88,7 +89,8 @@ class Trainer final : private StepHandler {
   Optimizer optimizer_;
   Worker worker_;
 
-  Position at_;  // how far the run has come: what a checkpoint remembers
+  int64_t epochs_;  // of the whole run
+  Position at_;     // how far the run has come: what a checkpoint remembers
   bool stopped_ = false;
   const std::atomic<bool>* stop_ = nullptr;
   std::vector<double> gradient_seconds_, epoch_seconds_;

@@ -46,7 +46,10 @@ TEST(LayerLines, TheTextOfALayerReadsBackAsTheSameLayer) {
                        "flatten",
                        "dropout 0.25",
                        "dense 10",
-                       "softmax"};
+                       "softmax",
+                       "embedding 256 16 context 32",
+                       "attention 4 dropout 0.1",
+                       "unembed 256"};
   EXPECT_EQ(texts(texts(lines)), texts(lines));
 }
 
@@ -55,7 +58,7 @@ TEST(LayerLines, EveryFormOfTheRegistryIsUnderstood) {
     EXPECT_FALSE(form.description.empty());
     EXPECT_TRUE(form.usage.starts_with(form.name)) << form.usage;
   }
-  EXPECT_EQ(layer_forms().size(), 14u);
+  EXPECT_EQ(layer_forms().size(), 18u);
 }
 
 TEST(LayerLines, AMisspelledActivationIsQuotedAndCorrected) {

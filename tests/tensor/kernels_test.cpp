@@ -32,6 +32,114 @@ TEST(CpuDense, AgreesWithTheReference) {
             fmt::format("dense {}x{}x{}", rows, in, out));
 }
 
+TEST(CpuDense, OfPositionsAndTransposedAgreesWithTheReference) {
+  const int64_t shapes[][4] = {{1, 1, 1, 1}, {3, 5, 7, 4}, {2, 17, 40, 300}, {4, 64, 33, 21}};
+  for (const auto& [rows, positions, in, out] : shapes)
+    for (const bool transposed : {false, true})
+      check(DenseSpec{.batch = rows,
+                      .positions = positions,
+                      .in = in,
+                      .out = out,
+                      .transposed = transposed},
+            {.batch = rows,
+             .rows = rows,
+             .in = positions * in,
+             .out = positions * out,
+             .weights = aligned_floats(in * out) + (transposed ? 0 : aligned_floats(out))},
+            fmt::format("dense {}x{}x{}x{}", rows, positions, in, out));
+}
+
+// Ids instead of random numbers.
+TEST(CpuEmbedding, AgreesWithTheReference) {
+  const int64_t shapes[][5] = {{1, 1, 1, 1, 1}, {3, 5, 7, 9, 6}, {4, 16, 50, 64, 40}};
+  for (const auto& [rows, positions, vocabulary, context, width] : shapes)
+    for (const bool accumulate : {false, true})
+      for (const bool tied : {false, true}) {
+        const EmbeddingSpec spec{.batch = rows,
+                                 .positions = positions,
+                                 .vocabulary = vocabulary,
+                                 .context = context,
+                                 .width = width,
+                                 .tied = tied};
+        const Sizes sizes{.batch = rows,
+                          .rows = rows,
+                          .in = positions,
+                          .out = positions * width,
+                          .weights = spec.places_offset() + aligned_floats(context * width)};
+        Inputs inputs(sizes);
+        for (size_t i = 0; i < inputs.x.size(); ++i)
+          inputs.x[i] = static_cast<float>(static_cast<int64_t>(i * i) % vocabulary);
+        const auto reference = ReferenceDevice().prepare(spec);
+        Outputs expected = run_kernel(*reference, sizes, inputs, false, accumulate);
+        for (const int threads : {1, 3}) {
+          CpuDevice device(threads);
+          Outputs got = run_kernel(*device.prepare(spec), sizes, inputs, false, accumulate);
+          for (Outputs* o : {&expected, &got})  // between the tables is nothing
+            std::fill(o->gradients.begin() + vocabulary * width,
+                      o->gradients.begin() + spec.places_offset(), 0.0f),
+                o->gradients.resize(static_cast<size_t>(spec.places_offset() + context * width));
+          expect_same(got, expected, "embedding");
+        }
+      }
+}
+
+TEST(CpuAttention, AgreesWithTheReference) {
+  const int64_t shapes[][4] = {{1, 1, 1, 1}, {2, 7, 3, 12}, {3, 64, 2, 20}, {1, 131, 2, 64}};
+  for (const auto& [rows, positions, heads, width] : shapes)
+    for (const float dropout : {0.0f, 0.3f})
+      check(AttentionSpec{.batch = rows,
+                          .positions = positions,
+                          .context = positions,
+                          .heads = heads,
+                          .width = heads * (width / heads),
+                          .dropout = dropout,
+                          .layer = 3},
+            {.batch = rows,
+             .rows = rows,
+             .in = positions * 3 * heads * (width / heads),
+             .out = positions * heads * (width / heads),
+             .weights = 0},
+            fmt::format("attention {}x{}, {} heads", positions, width, heads));
+}
+
+// Two pieces of a sequence, then one position at a time, against the whole sequence.
+TEST(CpuAttention, GoesOnWithASequence) {
+  constexpr int64_t length = 90, heads = 2, width = 24;
+  const auto spec = [](int64_t positions) {
+    return AttentionSpec{
+        .batch = 1, .positions = positions, .context = 100, .heads = heads, .width = width};
+  };
+  const std::vector<float> x = random_values(length * 3 * width, 1);
+  CpuDevice cpu(2);
+  ReferenceDevice reference;
+  for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&reference)}) {
+    const auto run = [&](int64_t first, int64_t count, const Buffer* memory) {
+      const auto kernel = device->prepare(spec(count));
+      std::vector<float> y(static_cast<size_t>(count * width));
+      const Buffer stash(kernel->needs().stash), scratch(kernel->needs().scratch);
+      Pass p;
+      p.rows = 1;
+      p.x = x.data() + first * 3 * width;
+      p.y = y.data();
+      p.stash = stash.data();
+      p.scratch = scratch.data();
+      p.training = false;
+      p.past = memory ? first : 0;
+      p.memory = memory ? memory->data() : nullptr;
+      kernel->forward(p);
+      return y;
+    };
+    const std::vector<float> whole = run(0, length, nullptr);
+    const Buffer memory(device->prepare(spec(1))->needs().memory);
+    std::vector<float> parts;
+    for (const auto& [first, count] : {std::pair{0, 70}, {70, 12}, {82, 1}, {83, 1}, {84, 6}}) {
+      const std::vector<float> part = run(first, count, &memory);
+      parts.insert(parts.end(), part.begin(), part.end());
+    }
+    expect_near(parts, whole, device->description());
+  }
+}
+
 // Some 0.1 of the values, with a row that has none and a column that comes twice.
 TEST(CpuSparseDense, AgreesWithTheReference) {
   const int64_t shapes[][3] = {{1, 1, 1}, {5, 40, 50}, {64, 500, 3}, {7, 300, 130}};
@@ -142,28 +250,34 @@ TEST(CpuNorm, KeepsItsPrecisionWhenTheMeanIsLarge) {
   expect_near(run_kernel(*device.prepare(spec), sizes, inputs).y, expected.y, "y", 2e-3);
 }
 
-TEST(CpuLoss, AgreesWithTheReference) {
-  constexpr int64_t rows = 9, outputs = 11;
+void expect_equal_losses(int64_t samples, int64_t positions, int64_t outputs) {
+  const int64_t rows = samples * positions;
   const std::vector<float> y = random_values(rows * outputs, 1, 5);
   const std::vector<float> values = random_values(rows * outputs, 2);
   std::vector<int32_t> labels;
-  for (int32_t i = 0; i < rows; ++i) labels.push_back(i * 5 % outputs);
+  for (int64_t i = 0; i < rows; ++i) labels.push_back(static_cast<int32_t>(i * 5 % outputs));
   for (const LossKind kind : {LossKind::softmax_cross_entropy, LossKind::sigmoid_cross_entropy,
                               LossKind::mean_squared_error})
     for (const bool by_label : {true, false}) {
-      const LossSpec spec{.batch = rows, .outputs = outputs, .kind = kind};
+      const LossSpec spec{
+          .batch = samples, .positions = positions, .outputs = outputs, .kind = kind};
       const Targets targets{
           .labels = by_label ? std::span<const int32_t>(labels) : std::span<const int32_t>(),
           .values = by_label ? std::span<const float>() : std::span<const float>(values)};
       std::vector<float> got(y.size()), expected(y.size());
       CpuDevice device(1);
-      const LossSums a = device.prepare(spec)->run(rows, y.data(), targets, got.data(), 12);
+      const LossSums a = device.prepare(spec)->run(samples, y.data(), targets, got.data(), 12);
       const LossSums b =
-          ReferenceDevice().prepare(spec)->run(rows, y.data(), targets, expected.data(), 12);
+          ReferenceDevice().prepare(spec)->run(samples, y.data(), targets, expected.data(), 12);
       EXPECT_NEAR(a.loss, b.loss, 1e-5 * std::abs(b.loss));
       EXPECT_EQ(a.correct, b.correct);
       expect_near(got, expected, "dy");
     }
+}
+
+TEST(CpuLoss, AgreesWithTheReference) {
+  for (const int64_t outputs : {3, 11, 2000})
+    for (const int64_t positions : {1, 3}) expect_equal_losses(9, positions, outputs);
 }
 
 TEST(CpuUpdate, AgreesWithTheReferenceOverSeveralSteps) {

@@ -29,7 +29,7 @@ class Runs : public InFolder {
     Trainer trainer(config, *ranks, *device, clock, data, observers);
     observers.add(run);
     const Summary summary = trainer.run(std::atomic<bool>{false});
-    run.save(trainer.parameters(), trainer.network(), data.train->classes(), data.normalizer);
+    run.save(trainer.parameters(), trainer.network(), data);
     observers.run_ended(summary);
     weights_.assign(trainer.parameters().weights().begin(), trainer.parameters().weights().end());
     return summary;

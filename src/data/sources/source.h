@@ -8,6 +8,7 @@
 #include "data/own_part.h"
 #include "data/raw_dataset.h"
 #include "data/say.h"
+#include "text/tokenizer.h"
 
 namespace lockstep {
 
@@ -16,7 +17,12 @@ namespace lockstep {
 struct SourceData {
   std::unique_ptr<RawDataset> samples;
   int64_t train_rows = 0;  // the rows from here on are the source's own test part
+  // Where the source itself has cut by data.validation and data.test: so many rows behind the
+  // training part are for validation.
+  bool is_cut = false;
+  int64_t validation_rows = 0;
   std::string provenance;  // "mnist (full, 60,000 + 10,000)"
+  std::shared_ptr<const Tokenizer> tokenizer;  // of text
 
   int64_t test_rows() const { return samples->size() - train_rows; }
 };
@@ -35,6 +41,8 @@ SourceData load_cifar10(const DataConfig& config, const Say& say, const OwnPart*
 SourceData load_csv(const DataConfig& config, const Say& say, const OwnPart* own);
 SourceData load_idx(const DataConfig& config, const Say& say, const OwnPart* own);
 SourceData load_posts(const DataConfig& config, const Say& say, const OwnPart* own);
+SourceData load_text(const DataConfig& config, const Say& say,
+                     const OwnPart* own);  // and tiny-shakespeare
 SourceData load_images(const DataConfig& config, const Say& say, const OwnPart* own);
 
 }  // namespace lockstep

@@ -7,14 +7,19 @@
 
 namespace lockstep {
 
-// "dense OUTPUTS": every output sees every input; an image is flattened first.
+// "dense OUTPUTS": every output sees every input; an image is flattened first, of a sequence each
+// position is taken by itself.
 class Dense final : public Layer {
  public:
   explicit Dense(Words& words) : outputs_(words.take_count("the number of outputs")) {}
+  // As GPT-2 has it: weights start with this deviation and are kept as inputs × outputs in files.
+  Dense(int64_t outputs, double deviation) : outputs_(outputs), deviation_(deviation) {}
 
   std::string kind() const override { return "dense"; }
   std::string text() const override { return fmt::format("dense {}", outputs_); }
-  Signal output(const Signal&) const override { return Shape{outputs_}; }
+  Signal output(const Signal& in) const override {
+    return in.shape.is_sequence() ? Shape{in.shape[0], outputs_} : Shape{outputs_};
+  }
   std::vector<ParameterSpec> parameters(const Signal& in) const override;
   double flops(const Signal& in) const override;
   bool takes_sparse() const override { return true; }
@@ -23,6 +28,7 @@ class Dense final : public Layer {
 
  private:
   int64_t outputs_;
+  std::optional<double> deviation_;
 };
 
 }  // namespace lockstep

@@ -17,29 +17,41 @@ class ResidualKernel final : public Kernel {
         out_(p.out.elements()),
         batch_(p.batch),
         body_(device, body, p.in, p.batch, p.needs_dx, "", p.index * 1024),
-        shortcut_(device, shortcut, p.in, p.batch, p.needs_dx, "shortcut.", p.index * 1024 + 512) {}
+        shortcut_(device, shortcut, p.in, p.batch, p.needs_dx, "shortcut.", p.index * 1024 + 512),
+        plain_(shortcut.empty()) {}
 
   const char* name() const override { return "residual"; }
 
   KernelNeeds needs() const override {
     const KernelNeeds a = body_.needs(), b = shortcut_.needs();
-    return {.stash = a.stash + b.stash + 2 * branch_bytes(),
-            .scratch = std::max(a.scratch, b.scratch) + 2 * branch_bytes()};
+    const size_t branches = plain_ ? 1 : 2;
+    return {.stash = a.stash + b.stash + branches * branch_bytes(),
+            .scratch = std::max(a.scratch, b.scratch) + branches * branch_bytes(),
+            .memory = a.memory + b.memory};
   }
 
   void forward(const Pass& p) override {
-    const Pass body = for_body(p), shortcut = for_shortcut(p);
+    const Pass body = for_body(p);
     body_.forward(body);
+    device_.copy({body.y, size(p, out_)}, {p.y, size(p, out_)});
+    if (plain_) {
+      device_.add({p.y, size(p, out_)}, {p.x, size(p, out_)});
+      return;
+    }
+    const Pass shortcut = for_shortcut(p);
     shortcut_.forward(shortcut);
-    std::copy(body.y, body.y + p.rows * out_, p.y);
     device_.add({p.y, size(p, out_)}, {shortcut.y, size(p, out_)});
   }
 
   void backward(const Pass& p) override {
     float* copied = reinterpret_cast<float*>(p.scratch);
-    float* other = reinterpret_cast<float*>(p.scratch + branch_bytes());
-    std::copy(p.dy, p.dy + p.rows * out_, copied);  // both branches may overwrite theirs
+    device_.copy({p.dy, size(p, out_)}, {copied, size(p, out_)});  // a branch may overwrite its own
     body_.backward(for_body(p));
+    if (plain_) {
+      if (p.dx) device_.add({p.dx, size(p, in_)}, {copied, size(p, in_)});
+      return;
+    }
+    float* other = reinterpret_cast<float*>(p.scratch + branch_bytes());
     Pass q = for_shortcut(p);
     q.dy = copied;
     q.dx = p.dx ? other : nullptr;
@@ -64,7 +76,7 @@ class ResidualKernel final : public Kernel {
   Pass for_body(const Pass& p) const {
     Pass q = p;
     q.y = branch_output(p, 0);
-    q.scratch = p.scratch + 2 * branch_bytes();
+    q.scratch = p.scratch + (plain_ ? 1 : 2) * branch_bytes();
     return q;
   }
 
@@ -75,12 +87,14 @@ class ResidualKernel final : public Kernel {
     q.gradients = p.gradients ? p.gradients + body_.weight_floats() : nullptr;
     q.state = p.state + body_.state_floats();
     q.stash = p.stash + body_.needs().stash;
+    q.memory = p.memory ? p.memory + body_.needs().memory : nullptr;
     return q;
   }
 
   Device& device_;
   int64_t in_, out_, batch_;
   Sequence body_, shortcut_;
+  bool plain_;  // the shortcut is the input itself
 };
 
 std::string joined(const Layers& layers) {

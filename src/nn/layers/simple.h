@@ -26,6 +26,7 @@ class Activation final : public Layer {
 class Dropout final : public Layer {
  public:
   explicit Dropout(Words& words);
+  explicit Dropout(float rate) : rate_(rate) {}
   std::string kind() const override { return "dropout"; }
   std::string text() const override;
   Signal output(const Signal& in) const override { return in; }

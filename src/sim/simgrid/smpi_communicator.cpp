@@ -179,9 +179,14 @@ class SmpiCommunicator final : public Communicator {
 
   Request broadcast(Bytes data, int root) override {
     time_.catch_up();
-    check(MPI_Bcast(real(data.size()) ? data.data() : nowhere(data.size()),
-                    static_cast<int>(data.size()), MPI_BYTE, root, group_->comm),
-          "MPI_Bcast");
+    // SimGrid cuts a message into segments and looks through all of them whenever one arrives.
+    constexpr size_t at_once = 4 << 20;
+    for (size_t at = 0; at == 0 || at < data.size(); at += at_once) {
+      const size_t count = std::min(at_once, data.size() - at);
+      check(MPI_Bcast(real(data.size()) ? data.data() + at : nowhere(count),
+                      static_cast<int>(count), MPI_BYTE, root, group_->comm),
+            "MPI_Bcast");
+    }
     time_.spend(local().call("broadcast"));
     const auto bytes = static_cast<double>(data.size());
     if (rank() != root) {

@@ -17,6 +17,8 @@ class CpuDevice final : public Device {
   std::unique_ptr<Kernel> prepare(const ActivationSpec&) override;
   std::unique_ptr<Kernel> prepare(const DropoutSpec&) override;
   std::unique_ptr<Kernel> prepare(const NormSpec&) override;
+  std::unique_ptr<Kernel> prepare(const EmbeddingSpec&) override;
+  std::unique_ptr<Kernel> prepare(const AttentionSpec&) override;
   std::unique_ptr<LossKernel> prepare(const LossSpec&) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) override;
   void add(std::span<float> into, std::span<const float> from) override;

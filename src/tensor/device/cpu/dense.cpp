@@ -13,39 +13,46 @@ class CpuDense final : public Kernel {
   KernelNeeds needs() const override { return {.scratch = gemm_scratch_bytes(pool_.threads())}; }
 
   void forward(const Pass& p) override {
-    run({.m = p.rows,
+    const int64_t rows = p.rows * s_.positions;
+    run({.m = rows,
          .n = s_.out,
          .k = s_.in,
          .a = row_major(p.x, s_.in),
-         .b = row_major(p.weights, s_.out),
+         .b = s_.transposed ? transposed(p.weights, s_.in) : row_major(p.weights, s_.out),
          .c = p.y,
          .c_stride = s_.out,
-         .bias = p.weights + bias_offset(),
+         .bias = s_.transposed ? nullptr : p.weights + bias_offset(),
          .relu = s_.relu},
         pool_, p.scratch);
   }
 
   void backward(const Pass& p) override {
+    const int64_t rows = p.rows * s_.positions;
     if (s_.relu)
-      pool_.split(p.rows * s_.out, 1024, [&](int64_t begin, int64_t end, int) {
+      pool_.split(rows * s_.out, 1024, [&](int64_t begin, int64_t end, int) {
         mask_where_dead(p.dy + begin, p.y + begin, end - begin);
       });
-    column_sums(p.dy, p.rows, s_.out, p.gradients + bias_offset(), p.accumulate, pool_);
-    run({.m = s_.in,  // dw = x^T dy
-         .n = s_.out,
-         .k = p.rows,
-         .a = transposed(p.x, s_.in),
-         .b = row_major(p.dy, s_.out),
-         .c = p.gradients,
-         .c_stride = s_.out,
-         .accumulate = p.accumulate},
-        pool_, p.scratch);
+    if (!s_.transposed)
+      column_sums(p.dy, rows, s_.out, p.gradients + bias_offset(), p.accumulate, pool_);
+    Gemm dw{.m = s_.in,  // x^T dy, or its transpose
+            .n = s_.out,
+            .k = rows,
+            .a = transposed(p.x, s_.in),
+            .b = row_major(p.dy, s_.out),
+            .c = p.gradients,
+            .c_stride = s_.out,
+            .accumulate = p.accumulate};
+    if (s_.transposed) {
+      dw.m = s_.out, dw.n = dw.c_stride = s_.in;
+      dw.a = transposed(p.dy, s_.out), dw.b = row_major(p.x, s_.in);
+    }
+    run(dw, pool_, p.scratch);
     if (!p.dx) return;
-    run({.m = p.rows,  // dx = dy w^T
+    run({.m = rows,  // dx = dy w^T
          .n = s_.in,
          .k = s_.out,
          .a = row_major(p.dy, s_.out),
-         .b = transposed(p.weights, s_.out),
+         .b = s_.transposed ? row_major(p.weights, s_.in) : transposed(p.weights, s_.out),
          .c = p.dx,
          .c_stride = s_.in},
         pool_, p.scratch);

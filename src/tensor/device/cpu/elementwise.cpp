@@ -158,7 +158,7 @@ class CpuDropout final : public Kernel {
     pool_.split(p.rows, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t n = begin; n < end; ++n) {
         float* factor = factors + n * s_.elements;
-        DropoutMask(s_, p.keys, n).for_each(s_.elements, [&](int64_t i, float f) {
+        DropoutMask(s_, p.keys, n).for_each(0, s_.elements, [&](int64_t i, float f) {
           factor[i] = f;
         });
       }

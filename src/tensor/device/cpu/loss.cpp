@@ -8,17 +8,47 @@
 namespace lockstep {
 namespace {
 
-// A few thousand outputs a step: plain loops, summed in double.
+// Mostly a few thousand outputs a step: plain loops, summed in double.
 class CpuLoss final : public LossKernel {
  public:
-  explicit CpuLoss(const LossSpec& spec) : s_(spec) {}
+  CpuLoss(const LossSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}
 
-  LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
+  LossSums run(int64_t samples, const float* y, const Targets& targets, float* dy,
                int64_t divisor) override {
+    const bool by_label = s_.kind == LossKind::softmax_cross_entropy && targets.values.empty();
+    const int64_t rows = samples * s_.positions;
+    LossSums sums = by_label ? softmax_rows(rows, y, targets, dy, divisor * s_.positions)
+                             : each_row(rows, y, targets, dy, divisor * s_.positions);
+    sums.loss /= static_cast<double>(s_.positions);
+    return sums;
+  }
+
+ private:
+  // Pieces of fixed size: the order of the sum does not depend on the number of threads.
+  LossSums softmax_rows(int64_t rows, const float* y, const Targets& targets, float* dy,
+                        int64_t divisor) {
+    const float scale = 1.0f / static_cast<float>(divisor);
+    const int64_t piece = s_.outputs < 1024 ? 1024 : 8;
+    std::vector<LossSums> parts(static_cast<size_t>((rows + piece - 1) / piece));
+    pool_.split(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * piece * s_.outputs;
+        parts[static_cast<size_t>(i)] = softmax_loss(std::min(piece, rows - i * piece), y + at,
+                                                     targets.labels.data() + i * piece,
+                                                     dy ? dy + at : nullptr, scale, s_.outputs);
+      }
+    });
     LossSums sums;
-    if (s_.kind == LossKind::softmax_cross_entropy && targets.values.empty())
-      return softmax_loss(rows, y, targets.labels.data(), dy, 1.0f / static_cast<float>(divisor),
-                          s_.outputs);
+    for (const LossSums& part : parts) {
+      sums.loss += part.loss;
+      sums.correct += part.correct;
+    }
+    return sums;
+  }
+
+  LossSums each_row(int64_t rows, const float* y, const Targets& targets, float* dy,
+                    int64_t divisor) {
+    LossSums sums;
     for (int64_t n = 0; n < rows; ++n, y += s_.outputs) {
       const float* largest = std::max_element(y, y + s_.outputs);
       const Row row{y, dy ? dy + n * s_.outputs : nullptr, targets, n, s_.outputs};
@@ -38,7 +68,6 @@ class CpuLoss final : public LossKernel {
     return sums;
   }
 
- private:
   struct Row {
     const float* y;
     float* dy;
@@ -93,13 +122,14 @@ class CpuLoss final : public LossKernel {
   }
 
   LossSpec s_;
+  ThreadPool& pool_;
   std::vector<float> one_hot_;
 };
 
 }  // namespace
 
 std::unique_ptr<LossKernel> CpuDevice::prepare(const LossSpec& spec) {
-  return std::make_unique<CpuLoss>(spec);
+  return std::make_unique<CpuLoss>(spec, pool_);
 }
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ class ReferenceLoss final : public LossKernel {
   LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
                int64_t divisor) override {
     LossSums sums;
-    for (int64_t n = 0; n < rows; ++n) {
+    for (int64_t n = 0; n < rows * s_.positions; ++n) {
       const float* row = y + n * s_.outputs;
       float* d = dy ? dy + n * s_.outputs : nullptr;
       const auto target = [&](int64_t o) {
@@ -23,8 +23,9 @@ class ReferenceLoss final : public LossKernel {
       };
       const int64_t best = std::max_element(row, row + s_.outputs) - row;
       if (target(best) > 0.5) ++sums.correct;
-      sums.loss += row_loss(row, target, d, double(divisor));
+      sums.loss += row_loss(row, target, d, double(divisor * s_.positions));
     }
+    sums.loss /= double(s_.positions);
     return sums;
   }
 

@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "generate/generator.h"
+#include "nn/hugging_face.h"
+#include "text.h"
+#include "train/run_folder.h"
+#include "verbs.h"
+
+namespace lockstep {
+namespace {
+
+struct Options {
+  std::string model, prompt, prompts;
+  GenerationOptions generation;
+  int threads = 1;
+  bool json = false, quiet = false;
+};
+
+// A model that can write: a run's, or a Hugging Face directory.
+struct Model {
+  std::vector<std::string> lines;
+  std::unique_ptr<Parameters> parameters;
+  Tokenizer tokenizer;
+};
+
+Model load(const fs::path& path) {
+  if (is_hugging_face(path)) {
+    const std::vector<std::string> lines = {text(read_gpt2_config(path))};
+    auto parameters = std::make_unique<Parameters>(Network(lines, Shape{1}));
+    load_gpt2(path, *parameters);
+    return {lines, std::move(parameters), Tokenizer::read(path)};
+  }
+  SavedRun run = load_run(path);
+  if (!gpt2_of(run.network->lines()))
+    throw UserError("{} is not a language model; train one, e.g. 'lockstep train gpt2-shakespeare'",
+                    path.string());
+  return {run.network->lines(), std::move(run.parameters), Tokenizer::read(path / "model")};
+}
+
+// One prompt a line.
+std::vector<std::string> prompts_of(const Options& options) {
+  if (options.prompts.empty()) return {options.prompt};
+  std::vector<std::string> prompts;
+  const std::string text = read_text(options.prompts);
+  for (size_t at = 0; at < text.size();) {
+    const size_t stop = std::min(text.find('\n', at), text.size());
+    if (stop > at) prompts.push_back(text.substr(at, stop - at));
+    at = stop + 1;
+  }
+  if (prompts.empty()) throw UserError("{} holds no prompt; expected one a line", options.prompts);
+  return prompts;
+}
+
+void generate(const Options& options) {
+  if (!options.prompt.empty() && !options.prompts.empty())
+    throw UserError("give --prompt or --prompts, not both");
+  const std::vector<std::string> prompts = prompts_of(options);
+  const Model model = load(options.model);
+  const std::unique_ptr<Device> device = make_device({.threads = options.threads});
+  Generator generator(model.lines, *model.parameters, *device, model.tokenizer);
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const std::string& prompt : prompts) {
+    if (!options.json) fmt::print("{}", prompt);
+    const Generation g = generator.run(prompt, options.generation, [&](const std::string& text) {
+      if (options.json) return;
+      fmt::print("{}", text);
+      std::fflush(stdout);
+    });
+    if (!options.json) fmt::print("\n");
+    const double rate = static_cast<double>(g.tokens) / std::max(g.seconds, 1e-9);
+    if (g.dropped_tokens > 0)
+      fmt::print(
+          stderr,
+          "lockstep: the prompt has {} tokens, more than the context has room for: its first "
+          "{} were left out\n",
+          with_commas(g.prompt_tokens), with_commas(g.dropped_tokens));
+    if (!options.quiet && !options.json)
+      fmt::print(stderr, "{} tokens, {:.1f} a second, ended by {}\n", g.tokens, rate, g.ending);
+    all.push_back({{"prompt", prompt},
+                   {"text", g.text},
+                   {"tokens", g.tokens},
+                   {"prompt_tokens", g.prompt_tokens},
+                   {"dropped_prompt_tokens", g.dropped_tokens},
+                   {"ending", g.ending},
+                   {"prompt_seconds", g.prompt_seconds},
+                   {"seconds", g.seconds},
+                   {"tokens_per_second", rate}});
+  }
+  using Json = nlohmann::ordered_json;
+  if (options.json) fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void add_generate_verb(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("generate", R"(Continue a text with a trained language model.
+
+Examples:
+  lockstep generate runs/gpt2-shakespeare --prompt "ROMEO:" --max-tokens 200 --temperature 0.8 --top-k 40
+  lockstep generate path/to/gpt2 --prompt "Write a function that" --top-p 0.95 --seed 1
+  lockstep generate runs/x --prompts prompts.txt --json
+)");
+  GenerationOptions& g = options->generation;
+  verb->add_option("model", options->model, "folder of a run, or a Hugging Face directory")
+      ->required();
+  verb->add_option("--prompt", options->prompt, "the text to continue");
+  verb->add_option("--prompts", options->prompts, "a file with one prompt a line");
+  verb->add_option("--max-tokens", g.max_tokens, "tokens to write at most")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb->add_option("--temperature", g.sampling.temperature, "0: always the best token")
+      ->check(CLI::Range(0.0, 100.0));
+  verb->add_option("--top-k", g.sampling.top_k, "draw from the best so many only; 0: all")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
+  verb->add_option("--top-p", g.sampling.top_p, "draw from the best that have this probability")
+      ->check(CLI::Range(1e-9, 1.0));
+  verb->add_option("--repetition-penalty", g.sampling.repetition_penalty,
+                   "divides the scores of tokens that were there; 1: none")
+      ->check(CLI::Range(0.01, 100.0));
+  verb->add_option("--stop", g.stops, "end before this text; may be repeated");
+  verb->add_option("--seed", g.sampling.seed, "the same seed writes the same text");
+  verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
+  verb->add_flag("--json", options->json, "print JSON instead of the text");
+  verb->add_flag("--quiet", options->quiet, "nothing but the text");
+  verb->callback([options] { generate(*options); });
+}
+
+}  // namespace lockstep

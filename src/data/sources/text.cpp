@@ -1,0 +1,119 @@
+#include "base/error.h"
+#include "data/counts.h"
+#include "data/fetch.h"
+#include "data/sources/registry.h"
+#include "data/split.h"
+#include "data/text/documents.h"
+#include "data/text/load_tokenizer.h"
+#include "data/text/token_dataset.h"
+
+namespace lockstep {
+namespace {
+
+// FNV-1a: tells settings apart in the names of cached files.
+uint64_t hash_of(const std::string& text, uint64_t hash = 0xcbf29ce484222325u) {
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+// One text: its end is for validation, and behind that for testing.
+TokenFile::Parts cut_text(const std::vector<int32_t>& tokens, const DataConfig& config) {
+  const auto all = static_cast<int64_t>(tokens.size());
+  const int64_t test = config.test != 0 ? part_size(config.test, all, "data.test") : 0;
+  const int64_t validation =
+      config.validation != 0 ? part_size(config.validation, all, "data.validation") : 0;
+  if (test + validation >= all)
+    throw UserError("data.test and data.validation leave nothing of {} tokens to train on",
+                    grouped(all));
+  const auto first = tokens.begin(), middle = tokens.end() - test - validation,
+             last = tokens.end() - test;
+  return {{{first, middle}, {middle, last}, {last, tokens.end()}}};
+}
+
+TokenFile::Parts tokenize(const DataConfig& config, uint64_t seed, const Tokenizer& tokenizer,
+                          std::string& note) {
+  if (!is_text_table(config.path))
+    return cut_text(tokenizer.encode(read_text(config.path)), config);
+  TokenFile::Parts parts;
+  for (const Document& document : read_documents(config, seed, note)) {
+    std::vector<int32_t>& part = parts[static_cast<size_t>(document.part)];
+    tokenizer.encode(document.text, part);
+    part.push_back(tokenizer.end_of_text());
+  }
+  return parts;
+}
+
+// The tokens of these settings, made once and kept in the cache.
+std::unique_ptr<TokenFile> cached_tokens(const DataConfig& config, uint64_t seed,
+                                         const Tokenizer& tokenizer, std::string& note) {
+  std::string settings = fmt::format("{} {} {} {} {}", config.text_template, config.split_column,
+                                     config.validation, config.test, seed);
+  for (const auto& [name, content] : tokenizer.files()) settings += content;
+  const std::string kind = is_text_table(config.path) ? "table" : "text";
+  const fs::path folder = cache_folder() / "tokens";
+  const fs::path path = folder / fmt::format("{}-{:016x}.tokens", sha256(config.path).substr(0, 32),
+                                             hash_of(settings + kind));
+  const fs::path note_path = path.string() + ".note";
+  try {
+    if (fs::exists(path)) {
+      note = read_text(note_path);
+      return std::make_unique<TokenFile>(path);
+    }
+  } catch (const std::exception&) {  // damaged: made anew below
+  }
+  note.clear();
+  const TokenFile::Parts parts = tokenize(config, seed, tokenizer, note);
+  make_folder(folder);
+  write_file(note_path, note);
+  TokenFile::write(path, parts, tokenizer.size());
+  return std::make_unique<TokenFile>(path);
+}
+
+fs::path text_path(const DataConfig& config, const Say& say) {
+  if (config.name != "tiny-shakespeare")
+    return required_path(config, "a .txt, .csv or .jsonl file");
+  if (!config.path.empty()) return config.path;
+  const fs::path folder =
+      is_cached(config.name) ? cache_folder() / config.name : fetch(config.name, {}, say);
+  return folder / "input.txt";
+}
+
+}  // namespace
+
+SourceData load_text(const DataConfig& given, const Say& say, const OwnPart*) {
+  DataConfig config = given;
+  config.path = text_path(given, say);
+  if (!fs::is_regular_file(config.path))
+    throw UserError("data.path = \"{}\" is not a file; expected a .txt, .csv or .jsonl file",
+                    config.path);
+  if (config.stratified)
+    throw UserError("data.stratified = true is not possible with text, which has no classes");
+  const auto tokenizer = std::make_shared<const Tokenizer>(load_tokenizer(config.tokenizer, say));
+  std::string note;
+  auto tokens = cached_tokens(config, static_cast<uint64_t>(config.split_seed), *tokenizer, note);
+  const int64_t training = tokens->size(0);
+  std::array<int64_t, 3> sizes{tokens->size(0), tokens->size(1), tokens->size(2)};
+  auto samples = std::make_unique<TokenDataset>(std::move(tokens), config.context,
+                                                config.stride > 0 ? config.stride : config.context);
+  constexpr const char* names[] = {"training", "validation", "test"};
+  for (size_t part = 0; part < sizes.size(); ++part)
+    if (samples->rows(part) == 0 && (part == 0 || sizes[part] > 0))
+      throw UserError(
+          "the {} part of {} has {} tokens, fewer than the {} that one block of data.context = {} "
+          "needs",
+          names[part], config.path, grouped(sizes[part]), config.context + 1, config.context);
+  SourceData data;
+  data.train_rows = samples->rows(0);
+  data.validation_rows = samples->rows(1);
+  data.is_cut = true;
+  data.tokenizer = tokenizer;
+  data.provenance = fmt::format(
+      "{} ({} tokens by {}{}; {} + {} + {} blocks of {})",
+      given.name == "text" ? fs::path(config.path).filename().string() : given.name,
+      grouped(training + sizes[1] + sizes[2]), given.tokenizer, note, grouped(data.train_rows),
+      grouped(data.validation_rows), grouped(samples->rows(2)), config.context);
+  data.samples = std::move(samples);
+  return data;
+}
+
+}  // namespace lockstep

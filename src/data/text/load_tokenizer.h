@@ -1,0 +1,11 @@
+#pragma once
+
+#include "data/say.h"
+#include "text/tokenizer.h"
+
+namespace lockstep {
+
+// "bytes", "gpt2" (fetched where it is not cached), or a folder with a tokenizer's files.
+Tokenizer load_tokenizer(const std::string& name, const Say& say);
+
+}  // namespace lockstep

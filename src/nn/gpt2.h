@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "nn/layer.h"
+#include "nn/layers/words.h"
+
+namespace lockstep {
+
+// How large a GPT-2 is. Its layers carry the names that Hugging Face's files have.
+struct Gpt2 {
+  int64_t layers = 12, heads = 12, width = 768;
+  int64_t context = 1024, vocabulary = 50257;
+  float dropout = 0.1f;    // of embeddings, attention and both halves of a block
+  bool recompute = false;  // blocks keep only their input for the backward pass
+};
+
+// "gpt2 [layers N] [heads N] [width N] [context N] [vocabulary N] [dropout RATE] [recompute]", or
+// gpt2-medium, gpt2-large, gpt2-xl: the words after the name change what the name stands for.
+bool is_gpt2(const std::string& name);
+Gpt2 parse_gpt2(const std::string& name, Words& words);
+std::string text(const Gpt2& size);  // such a line
+
+Layers gpt2_layers(const Gpt2& size);
+
+// What a network of one such line is; none for others.
+std::optional<Gpt2> gpt2_of(const std::vector<std::string>& lines);
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+#include "nn/layers/group.h"
+
+#include "nn/sequence.h"
+
+namespace lockstep {
+namespace {
+
+class RecomputingKernel final : public Kernel {
+ public:
+  explicit RecomputingKernel(std::unique_ptr<Sequence> body) : body_(std::move(body)) {}
+  const char* name() const override { return "recomputing"; }
+
+  KernelNeeds needs() const override {
+    const KernelNeeds body = body_->needs();
+    return {.stash = 0, .scratch = body.stash + body.scratch, .memory = body.memory};
+  }
+
+  void forward(const Pass& p) override { body_->forward(inside(p)); }
+
+  // The second time everything comes out as the first time, dropout included.
+  void backward(const Pass& p) override {
+    Pass again = inside(p);
+    again.listener = nullptr;
+    body_->forward(again);
+    body_->backward(inside(p));
+  }
+
+ private:
+  Pass inside(const Pass& p) const {
+    Pass q = p;
+    q.stash = p.scratch;
+    q.scratch = p.scratch + body_->needs().stash;
+    return q;
+  }
+
+  std::unique_ptr<Sequence> body_;
+};
+
+}  // namespace
+
+std::string Group::text() const {
+  std::string text;
+  for (const auto& layer : body_) text += (text.empty() ? "" : "; ") + layer->text();
+  return text;
+}
+
+Signal Group::output(const Signal& in) const { return output_of(body_, in); }
+
+std::vector<ParameterSpec> Group::parameters(const Signal& in) const {
+  return parameters_of(body_, in, "");
+}
+
+std::vector<ParameterSpec> Group::state(const Signal& in) const { return state_of(body_, in, ""); }
+
+double Group::flops(const Signal& in) const { return flops_of(body_, in); }
+
+std::unique_ptr<Kernel> Group::prepare(Device& device, const Placement& p) const {
+  auto body =
+      std::make_unique<Sequence>(device, body_, p.in, p.batch, p.needs_dx, "", p.index * 1024);
+  if (!recomputes_) return body;
+  return std::make_unique<RecomputingKernel>(std::move(body));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "nn/layer.h"
+#include "nn/layers/words.h"
+
+namespace lockstep {
+
+// Layers of language models: a sample is a sequence of token ids.
+
+// "embedding VOCABULARY WIDTH context N": a vector for each token, plus one for its position
+class Embedding final : public Layer {
+ public:
+  explicit Embedding(Words& words);
+  // As GPT-2 starts it.
+  Embedding(int64_t vocabulary, int64_t width, int64_t context, double deviation)
+      : vocabulary_(vocabulary), width_(width), context_(context), deviation_(deviation) {}
+  std::string kind() const override { return "embedding"; }
+  std::string text() const override;
+  Signal output(const Signal& in) const override;
+  std::vector<ParameterSpec> parameters(const Signal& in) const override;
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  int64_t vocabulary_, width_, context_ = 0;
+  double deviation_ = 0.02;
+};
+
+// "attention HEADS [dropout RATE]": from queries, keys and values side by side; each position sees
+// itself and those before it
+class Attention final : public Layer {
+ public:
+  explicit Attention(Words& words);
+  Attention(int64_t heads, float dropout, int64_t context)
+      : heads_(heads), dropout_(dropout), context_(context) {}
+  std::string kind() const override { return "attention"; }
+  std::string text() const override;
+  Signal output(const Signal& in) const override;
+  double flops(const Signal& in) const override;
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  int64_t heads_;
+  float dropout_ = 0;
+  int64_t context_ = 0;  // 0: as long as the samples
+};
+
+// "unembed VOCABULARY": how well each token would go on, by the table of the first layer
+class Unembed final : public Layer {
+ public:
+  explicit Unembed(Words& words) : vocabulary_(words.take_count("the vocabulary")) {}
+  explicit Unembed(int64_t vocabulary) : vocabulary_(vocabulary) {}
+  std::string kind() const override { return "unembed"; }
+  std::string text() const override;
+  Signal output(const Signal& in) const override;
+  double flops(const Signal& in) const override;
+  std::optional<Shape> tied_to(const Signal& in) const override;
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  int64_t vocabulary_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+#include "text/pieces.h"
+
+#include "text/unicode.h"
+
+namespace lockstep {
+namespace {
+
+// The length of 's, 't, 're, 've, 'm, 'll or 'd at the start; 0: none.
+size_t contraction(std::string_view text) {
+  if (text.size() < 2 || text[0] != '\'') return 0;
+  const char second = text[1];
+  if (second == 's' || second == 't' || second == 'm' || second == 'd') return 2;
+  if (text.size() < 3) return 0;
+  const char third = text[2];
+  const bool two = (second == 'r' && third == 'e') || (second == 'v' && third == 'e') ||
+                   (second == 'l' && third == 'l');
+  return two ? 3 : 0;
+}
+
+// Where a run of characters of this kind ends.
+size_t end_of_run(std::string_view text, size_t at, CharacterKind kind) {
+  while (at < text.size()) {
+    const Character next = character_at(text, at);
+    if (next.kind != kind) break;
+    at += next.bytes;
+  }
+  return at;
+}
+
+// Spaces before something else leave the last one to it.
+size_t spaces(std::string_view text) {
+  size_t at = 0, last = 0;
+  while (at < text.size()) {
+    const Character next = character_at(text, at);
+    if (next.kind != CharacterKind::space) return last > 0 ? last : at;
+    last = at;
+    at += next.bytes;
+  }
+  return at;
+}
+
+size_t piece_length(std::string_view text) {
+  if (const size_t length = contraction(text)) return length;
+  const size_t start = text[0] == ' ' && text.size() > 1 ? 1 : 0;
+  const Character first = character_at(text, start);
+  if (first.kind != CharacterKind::space) return end_of_run(text, start + first.bytes, first.kind);
+  return spaces(text);
+}
+
+}  // namespace
+
+std::string_view take_piece(std::string_view& rest) {
+  const std::string_view piece = rest.substr(0, piece_length(rest));
+  rest.remove_prefix(piece.size());
+  return piece;
+}
+
+}  // namespace lockstep
