@@ -19,10 +19,10 @@ HWY_INLINE Vec sigmoid(Vec x) {
   return hn::Div(set(1), hn::Add(set(1), hn::Exp(Floats(), hn::Neg(x))));
 }
 
-// tanh of gelu's argument: sqrt(2/pi) (x + 0.044715 x^3)
-HWY_INLINE Vec gelu_tanh(Vec x) {
-  const Vec cubed = hn::Mul(hn::Mul(x, x), x);
-  return hn::Tanh(Floats(), hn::Mul(set(0.7978845608f), hn::MulAdd(set(0.044715f), cubed, x)));
+// gelu's (1 + tanh(u)) / 2 for u = sqrt(2/pi) (x + 0.044715 x^3), which is sigmoid(2 u)
+HWY_INLINE Vec gelu_share(Vec x) {
+  const Vec cubic = hn::MulAdd(set(0.044715f), hn::Mul(x, x), set(1));
+  return sigmoid(hn::Mul(hn::Mul(set(2 * 0.7978845608f), x), cubic));
 }
 
 HWY_INLINE Vec activated(ActivationKind kind, Vec x) {
@@ -32,7 +32,7 @@ HWY_INLINE Vec activated(ActivationKind kind, Vec x) {
     case ActivationKind::tanh:
       return hn::Tanh(Floats(), x);
     case ActivationKind::gelu:
-      return hn::Mul(hn::Mul(set(0.5f), x), hn::Add(set(1), gelu_tanh(x)));
+      return hn::Mul(x, gelu_share(x));
     default:
       return hn::Max(x, hn::Zero(Floats()));
   }
@@ -45,11 +45,11 @@ HWY_INLINE Vec slope(ActivationKind kind, Vec x, Vec y) {
     case ActivationKind::tanh:
       return hn::NegMulAdd(y, y, set(1));
     case ActivationKind::gelu: {
-      const Vec t = gelu_tanh(x);
+      const Vec share = gelu_share(x);
       const Vec inner =
-          hn::Mul(set(0.7978845608f), hn::MulAdd(hn::Mul(set(3 * 0.044715f), x), x, set(1)));
-      const Vec bend = hn::Mul(hn::Mul(x, hn::NegMulAdd(t, t, set(1))), inner);
-      return hn::Mul(set(0.5f), hn::Add(hn::Add(set(1), t), bend));
+          hn::Mul(set(2 * 0.7978845608f), hn::MulAdd(hn::Mul(set(3 * 0.044715f), x), x, set(1)));
+      const Vec bend = hn::Mul(hn::Mul(x, hn::NegMulAdd(share, share, share)), inner);
+      return hn::Add(share, bend);
     }
     default:
       return hn::IfThenElseZero(hn::Gt(y, hn::Zero(Floats())), set(1));

@@ -12,8 +12,9 @@ namespace lockstep {
 // A block of a (row_block × depth_block floats) stays in the second-level cache, a panel of b
 // (depth_block × 2 vectors) in the first.
 constexpr int64_t depth_block = 256;
-constexpr int64_t row_block = 192;
-constexpr int64_t widest_panel = 32;  // two AVX-512 vectors
+constexpr int64_t row_block = 288;
+constexpr int64_t column_block = 1024;  // of c: stays in the third-level cache while k goes on
+constexpr int64_t widest_panel = 32;    // two AVX-512 vectors
 constexpr int64_t packed_a_floats = depth_block * row_block + 16;
 }  // namespace lockstep
 #endif
@@ -75,6 +76,40 @@ void pack_rows(const float* b, int64_t stride, int64_t columns, int64_t depth, f
   }
 }
 
+// Rows of a become strips too: to[strip][i][6].
+void pack_row_strips(const float* a, int64_t rows, int64_t stride, int64_t depth, float* to) {
+  const hn::CappedTag<float, 4> d4;
+  for (int64_t first = 0; first < rows; first += tile_rows, to += depth * tile_rows) {
+    const int64_t count = std::min(rows - first, tile_rows);
+    const float* from = a + first * stride;
+    int64_t i = 0;
+    if (count == tile_rows && hn::Lanes(d4) == 4) {
+      for (; i + 4 <= depth; i += 4) {  // what is stored too much is overwritten by the next
+        const auto r0 = hn::LoadU(d4, from + i), r1 = hn::LoadU(d4, from + stride + i);
+        const auto r2 = hn::LoadU(d4, from + 2 * stride + i),
+                   r3 = hn::LoadU(d4, from + 3 * stride + i);
+        const auto r4 = hn::LoadU(d4, from + 4 * stride + i),
+                   r5 = hn::LoadU(d4, from + 5 * stride + i);
+        const auto p = hn::InterleaveLower(d4, r0, r2), q = hn::InterleaveLower(d4, r1, r3);
+        const auto u = hn::InterleaveUpper(d4, r0, r2), v = hn::InterleaveUpper(d4, r1, r3);
+        const auto low = hn::InterleaveLower(d4, r4, r5), high = hn::InterleaveUpper(d4, r4, r5);
+        const hn::CappedTag<float, 2> d2;
+        float* t = to + i * tile_rows;
+        hn::StoreU(hn::InterleaveLower(d4, p, q), d4, t);
+        hn::StoreU(hn::LowerHalf(d2, low), d2, t + 4);
+        hn::StoreU(hn::InterleaveUpper(d4, p, q), d4, t + 6);
+        hn::StoreU(hn::UpperHalf(d2, low), d2, t + 10);
+        hn::StoreU(hn::InterleaveLower(d4, u, v), d4, t + 12);
+        hn::StoreU(hn::LowerHalf(d2, high), d2, t + 16);
+        hn::StoreU(hn::InterleaveUpper(d4, u, v), d4, t + 18);
+        hn::StoreU(hn::UpperHalf(d2, high), d2, t + 22);
+      }
+    }
+    for (; i < depth; ++i)
+      for (int64_t r = 0; r < count; ++r) to[i * tile_rows + r] = from[r * stride + i];
+  }
+}
+
 void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
   const int64_t width = tile_columns();
   float* packed_a = scratch;
@@ -82,42 +117,50 @@ void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, f
   float* padded_bias = packed_b + depth_block * widest_panel;
   // A strip that only a few panels read is not worth copying.
   const bool one_strip = m1 - m0 <= tile_rows && n1 - n0 <= 8 * width;
-  const bool strips = g.a.column_stride != 1 && !one_strip;
-  for (int64_t k0 = 0; k0 < g.k; k0 += depth_block) {
-    const int64_t depth = std::min(depth_block, g.k - k0);
-    const bool last = k0 + depth == g.k;
-    for (int64_t i0 = m0; i0 < m1; i0 += row_block) {
-      const int64_t i1 = std::min(m1, i0 + row_block);
-      const float* a = g.a.data + i0 * g.a.row_stride + k0 * g.a.column_stride;
-      if (strips) pack_strips(a, i1 - i0, g.a.column_stride, depth, packed_a);
-      for (int64_t j = n0; j < n1; j += width) {
-        const int64_t columns = std::min(width, n1 - j);
-        const float* b = g.b.data + k0 * g.b.row_stride + j * g.b.column_stride;
-        // A whole panel that only a few tiles read is not worth copying.
-        const bool direct = g.b.column_stride == 1 && columns == width && i1 - i0 <= 4 * tile_rows;
-        if (g.b.column_stride != 1)
-          transpose_panel(b, g.b.column_stride, columns, depth, packed_b, width);
-        else if (!direct)
-          pack_rows(b, g.b.row_stride, columns, depth, packed_b, width);
-        const float* bias = last && g.bias ? g.bias + j : nullptr;
-        if (bias && columns < width) {
-          std::fill(std::copy(bias, bias + columns, padded_bias), padded_bias + width, 0.0f);
-          bias = padded_bias;
-        }
-        for (int64_t i = i0; i < i1; i += tile_rows) {
-          TileJob job{.a = strips ? packed_a + (i - i0) * depth : a + (i - i0) * g.a.row_stride,
-                      .a_row = strips ? 1 : g.a.row_stride,
-                      .a_step = strips ? tile_rows : g.a.column_stride,
-                      .b = direct ? b : packed_b,
-                      .b_stride = direct ? g.b.row_stride : width,
-                      .depth = depth,
-                      .c = g.c + i * g.c_stride + j,
-                      .c_stride = g.c_stride,
-                      .columns = columns,
-                      .add = g.accumulate || k0 > 0,
-                      .bias = bias,
-                      .relu = last && g.relu};
-          with_rows(i1 - i, job);
+  const bool by_columns = g.a.column_stride != 1 && !one_strip;
+  const bool by_rows = g.a.column_stride == 1 && g.a.row_stride >= 512 && n1 - n0 >= 32 * width &&
+                       m1 - m0 >= 4 * tile_rows;
+  const bool strips = by_columns || by_rows;
+  for (int64_t j0 = n0; j0 < n1; j0 += column_block) {
+    const int64_t j1 = std::min(n1, j0 + column_block);
+    for (int64_t k0 = 0; k0 < g.k; k0 += depth_block) {
+      const int64_t depth = std::min(depth_block, g.k - k0);
+      const bool last = k0 + depth == g.k;
+      for (int64_t i0 = m0; i0 < m1; i0 += row_block) {
+        const int64_t i1 = std::min(m1, i0 + row_block);
+        const float* a = g.a.data + i0 * g.a.row_stride + k0 * g.a.column_stride;
+        if (by_columns) pack_strips(a, i1 - i0, g.a.column_stride, depth, packed_a);
+        if (by_rows) pack_row_strips(a, i1 - i0, g.a.row_stride, depth, packed_a);
+        for (int64_t j = j0; j < j1; j += width) {
+          const int64_t columns = std::min(width, j1 - j);
+          const float* b = g.b.data + k0 * g.b.row_stride + j * g.b.column_stride;
+          // A whole panel that only a few tiles read is not worth copying.
+          const bool direct =
+              g.b.column_stride == 1 && columns == width && i1 - i0 <= 4 * tile_rows;
+          if (g.b.column_stride != 1)
+            transpose_panel(b, g.b.column_stride, columns, depth, packed_b, width);
+          else if (!direct)
+            pack_rows(b, g.b.row_stride, columns, depth, packed_b, width);
+          const float* bias = last && g.bias ? g.bias + j : nullptr;
+          if (bias && columns < width) {
+            std::fill(std::copy(bias, bias + columns, padded_bias), padded_bias + width, 0.0f);
+            bias = padded_bias;
+          }
+          for (int64_t i = i0; i < i1; i += tile_rows) {
+            TileJob job{.a = strips ? packed_a + (i - i0) * depth : a + (i - i0) * g.a.row_stride,
+                        .a_row = strips ? 1 : g.a.row_stride,
+                        .a_step = strips ? tile_rows : g.a.column_stride,
+                        .b = direct ? b : packed_b,
+                        .b_stride = direct ? g.b.row_stride : width,
+                        .depth = depth,
+                        .c = g.c + i * g.c_stride + j,
+                        .c_stride = g.c_stride,
+                        .columns = columns,
+                        .add = g.accumulate || k0 > 0,
+                        .bias = bias,
+                        .relu = last && g.relu};
+            with_rows(i1 - i, job);
+          }
         }
       }
     }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -85,6 +86,91 @@ void gradient_input(const NormSpec& s, const float* x, const float* y, const flo
     }
 }
 
+// One row of layer normalisation; kept: its mean and 1 / deviation.
+void normalise_row(const NormSpec& s, const float* x, const float* scale, const float* shift,
+                   float* y, float* kept) {
+  const Floats d;
+  const auto count = static_cast<float>(s.channels);
+  Vec sum = hn::Zero(d);
+  for (int64_t c = 0; c < s.channels; c += lanes())
+    sum = hn::Add(sum, load_part(x + c, s.channels - c));
+  const Vec near = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, sum)) / count);
+  Vec rest = hn::Zero(d), squares = hn::Zero(d);  // around a mean that rounding has moved a little
+  for (int64_t c = 0; c < s.channels; c += lanes()) {
+    const int64_t left = s.channels - c;
+    Vec value = hn::Sub(load_part(x + c, left), near);
+    if (left < lanes()) value = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), value);
+    rest = hn::Add(rest, value);
+    squares = hn::MulAdd(value, value, squares);
+  }
+  const float moved = hn::GetLane(hn::SumOfLanes(d, rest)) / count;
+  const float variance = hn::GetLane(hn::SumOfLanes(d, squares)) / count - moved * moved;
+  kept[0] = hn::GetLane(near) + moved;
+  kept[1] = 1.0f / std::sqrt(std::max(variance, 0.0f) + s.epsilon);
+  const Vec mean = hn::Set(d, kept[0]), inverse = hn::Set(d, kept[1]);
+  const Vec floor = hn::Set(d, s.relu ? 0.0f : -INFINITY);
+  for (int64_t c = 0; c < s.channels; c += lanes()) {
+    const int64_t left = s.channels - c;
+    const Vec even = hn::Mul(hn::Sub(load_part(x + c, left), mean), inverse);
+    const Vec value = hn::MulAdd(even, load_part(scale + c, left), load_part(shift + c, left));
+    store_part(hn::Max(value, floor), y + c, left);
+  }
+}
+
+void normalise_row_back(const NormSpec& s, const float* x, const float* dy, const float* scale,
+                        const float* kept, float* dx) {
+  const Floats d;
+  const Vec mean = hn::Set(d, kept[0]), inverse = hn::Set(d, kept[1]);
+  const auto even = [&](int64_t c, int64_t left) {
+    return hn::Mul(hn::Sub(load_part(x + c, left), mean), inverse);
+  };
+  Vec sum = hn::Zero(d), dot = hn::Zero(d);
+  for (int64_t c = 0; c < s.channels; c += lanes()) {
+    const int64_t left = s.channels - c;
+    const Vec g = hn::Mul(load_part(dy + c, left), load_part(scale + c, left));
+    sum = hn::Add(sum, g);
+    dot = hn::MulAdd(g, even(c, left), dot);
+  }
+  const Vec share = hn::Set(d, 1.0f / static_cast<float>(s.channels));
+  const Vec mean_g = hn::Mul(hn::SumOfLanes(d, sum), share);
+  const Vec mean_dot = hn::Mul(hn::SumOfLanes(d, dot), share);
+  for (int64_t c = 0; c < s.channels; c += lanes()) {
+    const int64_t left = s.channels - c;
+    const Vec g = hn::Mul(load_part(dy + c, left), load_part(scale + c, left));
+    const Vec rest = hn::NegMulAdd(even(c, left), mean_dot, hn::Sub(g, mean_g));
+    store_part(hn::Mul(rest, inverse), dx + c, left);
+  }
+}
+
+// Of columns begin up to end: the gradients of scale and shift, summed over rows.
+void normalise_sums(const NormSpec& s, const float* x, const float* dy, const float* kept,
+                    int64_t rows, int64_t begin, int64_t end, bool accumulate, float* d_scale,
+                    float* d_shift) {
+  const Floats d;
+  for (int64_t c = begin; c < end; c += 2 * lanes()) {
+    const int64_t left = end - c, right = std::max<int64_t>(0, left - lanes());
+    Vec scale0 = hn::Zero(d), scale1 = hn::Zero(d), shift0 = hn::Zero(d), shift1 = hn::Zero(d);
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t at = row * s.channels + c;
+      const Vec mean = hn::Set(d, kept[2 * row]), inverse = hn::Set(d, kept[2 * row + 1]);
+      const Vec g0 = load_part(dy + at, left);
+      shift0 = hn::Add(shift0, g0);
+      scale0 = hn::MulAdd(g0, hn::Mul(hn::Sub(load_part(x + at, left), mean), inverse), scale0);
+      if (right == 0) continue;
+      const Vec g1 = load_part(dy + at + lanes(), right);
+      shift1 = hn::Add(shift1, g1);
+      scale1 = hn::MulAdd(g1, hn::Mul(hn::Sub(load_part(x + at + lanes(), right), mean), inverse),
+                          scale1);
+    }
+    const auto put = [&](Vec value, float* to, int64_t count) {
+      if (count <= 0) return;
+      store_part(accumulate ? hn::Add(load_part(to, count), value) : value, to, count);
+    };
+    put(scale0, d_scale + c, left), put(scale1, d_scale + c + lanes(), right);
+    put(shift0, d_shift + c, left), put(shift1, d_shift + c + lanes(), right);
+  }
+}
+
 }  // namespace lockstep::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -95,6 +181,9 @@ HWY_EXPORT(moment_sums);
 HWY_EXPORT(scale_shift);
 HWY_EXPORT(gradient_sums);
 HWY_EXPORT(gradient_input);
+HWY_EXPORT(normalise_row);
+HWY_EXPORT(normalise_row_back);
+HWY_EXPORT(normalise_sums);
 
 namespace {
 
@@ -224,21 +313,8 @@ class CpuLayerNorm final : public Kernel {
     const float* shift = p.weights + aligned_floats(s_.channels);
     float* kept = reinterpret_cast<float*>(p.stash);
     pool_.split(p.rows * s_.positions, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        const float* x = p.x + row * s_.channels;
-        double sum = 0, squares = 0;
-        for (int64_t c = 0; c < s_.channels; ++c) sum += x[c];
-        const double mean = sum / static_cast<double>(s_.channels);
-        for (int64_t c = 0; c < s_.channels; ++c) squares += (x[c] - mean) * (x[c] - mean);
-        const double variance = squares / static_cast<double>(s_.channels);
-        const float middle = kept[2 * row] = static_cast<float>(mean);
-        const float inverse = kept[2 * row + 1] =
-            static_cast<float>(1 / std::sqrt(variance + s_.epsilon));
-        for (int64_t c = 0; c < s_.channels; ++c) {
-          const float y = (x[c] - middle) * inverse * scale[c] + shift[c];
-          p.y[row * s_.channels + c] = s_.relu && y < 0 ? 0 : y;
-        }
-      }
+      for (int64_t row = begin; row < end; ++row) HWY_DYNAMIC_DISPATCH(normalise_row)
+      (s_, p.x + row * s_.channels, scale, shift, p.y + row * s_.channels, kept + 2 * row);
     });
   }
 
@@ -251,38 +327,20 @@ class CpuLayerNorm final : public Kernel {
     float* d_scale = p.gradients;
     float* d_shift = p.gradients + aligned_floats(s_.channels);
     pool_.split(s_.channels, 16, [&](int64_t begin, int64_t end, int) {
-      if (!p.accumulate)
-        for (int64_t c = begin; c < end; ++c) d_scale[c] = d_shift[c] = 0;
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t c = begin; c < end; ++c) {
-          const int64_t at = row * s_.channels + c;
-          d_scale[c] += p.dy[at] * (p.x[at] - kept[2 * row]) * kept[2 * row + 1];
-          d_shift[c] += p.dy[at];
-        }
+      HWY_DYNAMIC_DISPATCH(normalise_sums)
+      (s_, p.x, p.dy, kept, rows, begin, end, p.accumulate, d_scale, d_shift);
     });
     if (!p.dx) return;
     pool_.split(rows, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) input_gradient(p, row, kept);
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t at = row * s_.channels;
+        HWY_DYNAMIC_DISPATCH(normalise_row_back)
+        (s_, p.x + at, p.dy + at, p.weights, kept + 2 * row, p.dx + at);
+      }
     });
   }
 
  private:
-  void input_gradient(const Pass& p, int64_t row, const float* kept) const {
-    const int64_t at = row * s_.channels;
-    const float mean = kept[2 * row], inverse = kept[2 * row + 1];
-    const float share = 1.0f / static_cast<float>(s_.channels);
-    float sum = 0, dot = 0;
-    for (int64_t c = 0; c < s_.channels; ++c) {
-      const float g = p.dy[at + c] * p.weights[c];
-      sum += g;
-      dot += g * (p.x[at + c] - mean) * inverse;
-    }
-    for (int64_t c = 0; c < s_.channels; ++c) {
-      const float xhat = (p.x[at + c] - mean) * inverse;
-      p.dx[at + c] = inverse * (p.dy[at + c] * p.weights[c] - sum * share - xhat * dot * share);
-    }
-  }
-
   NormSpec s_;
   ThreadPool& pool_;
 };
