@@ -1,5 +1,6 @@
 #include "nn/parameters.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -27,6 +28,10 @@ Buffer arena(const std::vector<ParameterSpec>& specs, size_t tail = 0) {
 template <typename Visit>
 void for_each_element(const ParameterSpec& spec, Visit visit) {
   const int rank = spec.stored.rank();
+  if (std::is_sorted(spec.axes.begin(), spec.axes.end())) {  // the same order
+    for (int64_t i = 0; i < spec.stored.elements(); ++i) visit(i, i);
+    return;
+  }
   std::array<int64_t, Shape::max_rank> stride{};
   int64_t step = 1;
   for (int axis = rank - 1; axis >= 0; --axis) {

@@ -213,6 +213,22 @@ TEST(CpuActivation, AgreesWithTheReference) {
             fmt::format("activation {} of {}", static_cast<int>(kind), width));
 }
 
+TEST(CpuActivation, OfHugeNumbersIsANumber) {
+  for (const ActivationKind kind :
+       {ActivationKind::sigmoid, ActivationKind::tanh, ActivationKind::gelu}) {
+    CpuDevice device(1);
+    const auto kernel = device.prepare(ActivationSpec{.batch = 1, .elements = 8, .kind = kind});
+    const std::vector<float> x = {-1e30f, -1e9f, -200, -90, 90, 200, 1e9f, 1e30f};
+    std::vector<float> y(8), dx(8), dy(8, 1.0f);
+    Pass p;
+    p.rows = 1;
+    p.x = x.data(), p.y = y.data(), p.dy = dy.data(), p.dx = dx.data();
+    kernel->forward(p);
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_TRUE(std::isfinite(y[i])) << x[i];
+    EXPECT_NEAR(y[3], kind == ActivationKind::tanh ? -1 : 0, 1e-6);
+  }
+}
+
 TEST(CpuDropout, DropsTheSameUnitsAsTheReference) {
   for (const float rate : {0.0f, 0.1f, 0.5f, 0.9f})
     for (const bool training : {true, false})

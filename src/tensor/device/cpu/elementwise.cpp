@@ -15,8 +15,9 @@ namespace lockstep::HWY_NAMESPACE {
 
 HWY_INLINE Vec set(float value) { return hn::Set(Floats(), value); }
 
+// Beyond exp(85) Highway's exponential is no number; the result is 0 in float anyway.
 HWY_INLINE Vec sigmoid(Vec x) {
-  return hn::Div(set(1), hn::Add(set(1), hn::Exp(Floats(), hn::Neg(x))));
+  return hn::Div(set(1), hn::Add(set(1), hn::Exp(Floats(), hn::Min(hn::Neg(x), set(85)))));
 }
 
 // gelu's (1 + tanh(u)) / 2 for u = sqrt(2/pi) (x + 0.044715 x^3), which is sigmoid(2 u)

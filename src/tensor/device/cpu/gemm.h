@@ -18,7 +18,8 @@ inline Matrix row_major(const float* data, int64_t columns) { return {data, colu
 inline Matrix transposed(const float* data, int64_t columns) { return {data, 1, columns}; }
 
 // c = relu(a b + bias) (+ c), c row-major. The order of a sum depends on k alone: neither the
-// number of rows nor of threads changes a bit of the result.
+// number of rows nor of threads changes a bit of the result. (One row times a transposed b has an
+// order of its own, so that b is read at the speed of memory: a language model's next word.)
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   Matrix a{}, b{};
