@@ -6,20 +6,34 @@ namespace lockstep {
 
 SavedData load_for(const SavedRun& run, const std::string& name, const std::string& split) {
   DataConfig config = run.config.data;
-  if (!name.empty() && name != config.name) config = DataConfig{.name = name};
+  const bool reads_text = run.network->output().is_sequence();
+  if (reads_text) {
+    if (fs::is_directory(run.path / "model")) config.tokenizer = (run.path / "model").string();
+    if (!name.empty() && fs::is_regular_file(name)) {  // all of it, in one part
+      config.path = name;
+      config.name = "text";
+      config.split_column = "";
+      config.validation = config.test = 0;
+    }
+  } else if (!name.empty() && name != config.name) {
+    config = DataConfig{.name = name};
+  }
   SavedData data{.splits = load_data(config, static_cast<uint64_t>(run.config.seed), say_to_stderr,
                                      &run.normalizer)};
   const DataSplits& s = data.splits;
-  data.part = split == "train"  ? s.train.get()
-              : split == "test" ? s.test.get()
-                                : s.validation.get();
+  const bool whole_file = reads_text && !name.empty();
+  data.part = split == "train" || whole_file ? s.train.get()
+              : split == "test"              ? s.test.get()
+                                             : s.validation.get();
   if (!data.part) throw UserError("{} has no {} part; try --split train", s.provenance, split);
   if (!(data.part->sample_shape() == run.network->input()))
     throw UserError("{} has samples of {}, but the network was trained on {}", s.provenance,
                     data.part->sample_shape().text(), run.network->input().text());
-  if (static_cast<int64_t>(data.part->classes().size()) != run.network->output().elements())
+  const int64_t outputs = reads_text ? data.part->outputs() : run.network->output().elements();
+  if (data.part->outputs() != outputs)
     throw UserError("{} has {} classes, but the network tells {} apart", s.provenance,
-                    data.part->classes().size(), run.network->output().elements());
+                    data.part->outputs(), outputs);
+  if (reads_text) run.network->expect_outputs(outputs, s.provenance);
   return data;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/memory.h"
 #include "bench_ranks.h"
@@ -31,10 +32,12 @@ struct Options {
   bool json = false;
 };
 
-// Adds up the time of each layer and direction.
+// Adds up the time of each layer and direction; what layers consist of counts with them.
 class Stopwatch final : public PassListener {
  public:
-  explicit Stopwatch(const Clock& clock) : clock_(clock) {}
+  Stopwatch(const Clock& clock, const Sequence& sequence) : clock_(clock) {
+    for (const Sequence::Step& step : sequence.steps()) layers_.insert(step.name);
+  }
   void restart() { last_ = clock_.seconds(); }
   void lap(const std::string& what) {
     const double now = clock_.seconds();
@@ -42,7 +45,7 @@ class Stopwatch final : public PassListener {
     last_ = now;
   }
   void layer_done(const std::string& layer, bool backward, std::span<float>) override {
-    lap((backward ? "backward " : "forward ") + layer);
+    if (layers_.contains(layer)) lap((backward ? "backward " : "forward ") + layer);
   }
   void forget() { samples_.clear(); }
   double median(const std::string& what) {
@@ -55,6 +58,7 @@ class Stopwatch final : public PassListener {
  private:
   const Clock& clock_;
   double last_ = 0;
+  std::set<std::string> layers_;
   std::map<std::string, std::vector<double>> samples_;
 };
 
@@ -89,7 +93,7 @@ void bench(const Options& options) {
   if (held.sparse) parameters.expect_sparse_inputs();
   Optimizer optimizer(config.optimizer, *device, parameters.weights().size());
 
-  Stopwatch watch(clock);
+  Stopwatch watch(clock, program.sequence());
   program.listen(&watch);
   std::vector<double> steps;  // seconds each
   int64_t step = 0;
@@ -122,7 +126,7 @@ void bench(const Options& options) {
   // (which the first layer with weights does not need).
   double flops = 0;
   for (const Sequence::Step& s : program.sequence().steps())
-    flops += s.flops * (s.weights == 0 ? 2 : 3);
+    flops += s.flops * (s.weights_below ? 3 : 2);
   const double peak = sgemm_peak(config.device.threads, clock);
   const double share = flops * rate / peak;
 

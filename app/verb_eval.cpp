@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,23 +22,31 @@ void eval(const Options& options) {
   const SavedRun run = load_run(options.run);
   const SavedData data = load_for(run, options.data, options.split);
   const std::unique_ptr<Device> device = make_device(run.config.device);
-  Program program(*run.network, loss_named(run.config.train.loss), *device, 256,
+  // A language model has an answer a position.
+  const int64_t at_once = std::max<int64_t>(1, 256 / data.part->answers());
+  Program program(*run.network, loss_named(run.config.train.loss), *device, at_once,
                   data.part->sparse());
   const Evaluation e =
       evaluate(*data.part, all_of(*data.part), program, *run.parameters, WallClock());
   const double rate = static_cast<double>(e.samples) / e.seconds;
   if (options.json) {
-    const nlohmann::ordered_json json{{"data", data.splits.provenance}, {"split", options.split},
-                                      {"samples", e.samples},           {"loss", e.loss},
-                                      {"accuracy", e.accuracy},         {"seconds", e.seconds},
-                                      {"samples_per_second", rate}};
+    nlohmann::ordered_json json{{"data", data.splits.provenance}, {"split", options.split},
+                                {"samples", e.samples},           {"loss", e.loss},
+                                {"accuracy", e.accuracy},         {"seconds", e.seconds},
+                                {"samples_per_second", rate}};
+    if (e.answers > 1) json["perplexity"] = std::exp(e.loss);
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}", table({{"data", "part", "samples", "loss", "accuracy", "samples/s"},
-                          {data.splits.provenance, options.split, with_commas(e.samples),
-                           fmt::format("{:.4f}", e.loss), percent(e.accuracy),
-                           with_commas(static_cast<int64_t>(rate))}}));
+  std::vector<std::string> names = {"data", "part", "samples", "loss", "accuracy", "samples/s"};
+  std::vector<std::string> values = {
+      data.splits.provenance,        options.split,       with_commas(e.samples),
+      fmt::format("{:.4f}", e.loss), percent(e.accuracy), with_commas(static_cast<int64_t>(rate))};
+  if (e.answers > 1) {
+    names.emplace_back("perplexity");
+    values.push_back(fmt::format("{:.2f}", std::exp(e.loss)));
+  }
+  fmt::print("{}", table({names, values}));
 }
 
 }  // namespace
@@ -49,9 +58,11 @@ void add_eval_verb(CLI::App& app) {
 Examples:
   lockstep eval runs/try1
   lockstep eval runs/try1 --data mnist --split train --json
+  lockstep eval runs/gpt2-finetune --data code.csv
 )");
   verb->add_option("run", options->run, "folder of the run")->required();
-  verb->add_option("--data", options->data, "another data set than the run's own");
+  verb->add_option("--data", options->data,
+                   "another data set than the run's own; of a language model, a text file");
   verb->add_option("--split", options->split, "which part")
       ->check(CLI::IsMember({"train", "validation", "test"}));
   verb->add_flag("--json", options->json, "print JSON instead of a table");

@@ -8,6 +8,7 @@
 #include "nn/sequence.h"
 #include "presets.h"
 #include "text.h"
+#include "train/epoch_feed.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -17,6 +18,7 @@ struct Options {
   std::string config;
   std::vector<std::string> changes;
   std::string input;
+  int64_t ranks = 1;
   bool json = false;
 };
 
@@ -25,6 +27,8 @@ Shape input_shape(const RunConfig& config, const std::string& given) {
   if (!given.empty()) return parse_shape(given);
   if (config.data.name == "posts") return {config.data.vocabulary};
   if (config.data.name == "iris") return {4};
+  if (config.data.name == "text" || config.data.name == "tiny-shakespeare")
+    return {config.data.context};
   if (config.data.name == "cifar-10") return {32, 32, 3};
   const auto& known = config.data.name;
   if (known == "mnist" || known == "fashion-mnist" || known == "mnist-sample") return {28, 28, 1};
@@ -32,6 +36,26 @@ Shape input_shape(const RunConfig& config, const std::string& given) {
       "the shape of {}'s samples is not known before they are read; give --input, e.g. --input "
       "28x28x1",
       config.data.name);
+}
+
+// What one rank keeps in memory while it trains, in bytes; samples come on top.
+struct Memory {
+  double weights, gradients, optimizer, activations;
+};
+
+Memory memory_of(const RunConfig& config, const Network& network) {
+  const std::unique_ptr<Device> device = make_device(config.device);
+  const int64_t all = std::max<int64_t>(1, global_batch(config, 1 << 20, config.parallel.ranks));
+  const int64_t rows = (all + config.parallel.ranks - 1) / config.parallel.ranks;
+  const int64_t piece = piece_size(rows, piece_limit(config.train));
+  const Sequence sequence(*device, network.layers(), network.input(), piece, false, "", 1);
+  const double outputs = static_cast<double>(piece * network.output().elements());
+  const double weights = static_cast<double>(sequence.weight_floats()) * sizeof(float);
+  return {.weights = weights,
+          .gradients = weights,
+          .optimizer = weights * update_spec(config.optimizer).state_arrays(),
+          .activations = static_cast<double>(sequence.needs().stash + sequence.needs().scratch) +
+                         2 * outputs * sizeof(float)};
 }
 
 struct LayerRow {
@@ -60,11 +84,18 @@ std::string summary(const RunConfig& config, const Network& network) {
         {row.name, row.text, row.output, with_commas(row.parameters), short_count(row.flops)});
   rows.push_back(
       {"total", "", "", with_commas(network.parameter_count()), short_count(network.flops())});
+  const Memory m = memory_of(config, network);
+  const std::string length = config.train.steps > 0 ? fmt::format("{} steps", config.train.steps)
+                                                    : fmt::format("{} epochs", config.train.epochs);
   return fmt::format(
-      "{}: {}\n\n{}\nflops: forward, one sample. Training: {}, batch {}, {} epochs, {} {}\n",
+      "{}: {}\n\n{}\nflops: forward, one sample. Training: {}, batch {}, {}, {} {}\n"
+      "Memory of each of {} rank{}: weights {:.1f} MB, gradients {:.1f}, optimiser {:.1f}, "
+      "activations {:.1f}: {:.1f} MB in all\n",
       config.name, config.description, table(rows), config.data.name,
-      config.train.batch == 0 ? "full" : std::to_string(config.train.batch), config.train.epochs,
-      config.optimizer.name, config.optimizer.lr);
+      config.train.batch == 0 ? "full" : std::to_string(config.train.batch), length,
+      config.optimizer.name, config.optimizer.lr, config.parallel.ranks,
+      config.parallel.ranks == 1 ? "" : "s", m.weights / 1e6, m.gradients / 1e6, m.optimizer / 1e6,
+      m.activations / 1e6, (m.weights + m.gradients + m.optimizer + m.activations) / 1e6);
 }
 
 nlohmann::ordered_json to_json(const RunConfig& config, const Network& network) {
@@ -75,17 +106,24 @@ nlohmann::ordered_json to_json(const RunConfig& config, const Network& network) 
                       {"output", row.output},
                       {"parameters", row.parameters},
                       {"flops", row.flops}});
+  const Memory m = memory_of(config, network);
   return {{"name", config.name},
           {"description", config.description},
           {"input", network.input().text()},
           {"layers", layers},
           {"parameters", network.parameter_count()},
-          {"flops", network.flops()}};
+          {"flops", network.flops()},
+          {"memory_bytes_per_rank",
+           {{"weights", m.weights},
+            {"gradients", m.gradients},
+            {"optimizer", m.optimizer},
+            {"activations", m.activations}}}};
 }
 
 void models(const Options& options) {
   if (!options.config.empty()) {
-    const RunConfig config = find_config(options.config, options.changes);
+    RunConfig config = find_config(options.config, options.changes);
+    config.parallel.ranks = std::max(config.parallel.ranks, options.ranks);
     const Network network(config.model.layers, input_shape(config, options.input));
     fmt::print("{}",
                options.json ? to_json(config, network).dump(2) + "\n" : summary(config, network));
@@ -95,6 +133,10 @@ void models(const Options& options) {
   std::vector<std::vector<std::string>> rows = {{"preset", "parameters", "flops", "description"}};
   for (const Preset& preset : presets()) {
     const RunConfig config = find_config(preset.name, {});
+    if (config.model.layers.empty()) {  // as the directory has it that the user names
+      rows.push_back({preset.name, "", "", config.description});
+      continue;
+    }
     const Network network(config.model.layers, input_shape(config, ""));
     rows.push_back({preset.name, with_commas(network.parameter_count()),
                     short_count(network.flops()), config.description});
@@ -114,11 +156,14 @@ Examples:
   lockstep models
   lockstep models cnn-690k
   lockstep models my.toml --input 32x32x3 --json
+  lockstep models gpt2-medium --ranks 8 --set data.context=256
 )");
   verb->add_option("config", options->config, "a preset or a TOML file");
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--input", options->input, "shape of a sample, where it is not known");
+  verb->add_option("--ranks", options->ranks, "memory of each of so many ranks")
+      ->check(CLI::Range(1, 100000));
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { models(*options); });
 }

@@ -31,8 +31,8 @@ void add(Layers& layers, const std::string& name, Arguments&&... arguments) {
   layers.back()->set_name(name);
 }
 
-void add_dropout(Layers& layers, float rate) {
-  if (rate > 0) add<Dropout>(layers, "dropout", rate);
+void add_dropout(Layers& layers, const std::string& name, float rate) {
+  if (rate > 0) add<Dropout>(layers, name, rate);
 }
 
 std::unique_ptr<Layer> block(const Gpt2& size, int64_t index) {
@@ -43,12 +43,12 @@ std::unique_ptr<Layer> block(const Gpt2& size, int64_t index) {
   add<Dense>(attention, "attn.c_attn", 3 * size.width, deviation);
   add<Attention>(attention, "attn", size.heads, size.dropout, size.context);
   add<Dense>(attention, "attn.c_proj", size.width, last);
-  add_dropout(attention, size.dropout);
+  add_dropout(attention, "attn.resid_dropout", size.dropout);
   add<Norm>(mlp, "ln_2", NormKind::layer);
   add<Dense>(mlp, "mlp.c_fc", 4 * size.width, deviation);
   add<Activation>(mlp, "mlp.gelu", ActivationKind::gelu);
   add<Dense>(mlp, "mlp.c_proj", size.width, last);
-  add_dropout(mlp, size.dropout);
+  add_dropout(mlp, "mlp.dropout", size.dropout);
   add<Residual>(both, "", std::move(attention), Layers{});
   add<Residual>(both, "", std::move(mlp), Layers{});
   auto group = std::make_unique<Group>(std::move(both), size.recompute);
@@ -109,7 +109,7 @@ std::string text(const Gpt2& g) {
 Layers gpt2_layers(const Gpt2& size) {
   Layers layers;
   add<Embedding>(layers, "transformer", size.vocabulary, size.width, size.context, deviation);
-  add_dropout(layers, size.dropout);
+  add_dropout(layers, "transformer.drop", size.dropout);
   for (int64_t i = 0; i < size.layers; ++i) layers.push_back(block(size, i));
   add<Norm>(layers, "transformer.ln_f", NormKind::layer);
   add<Unembed>(layers, "lm_head", size.vocabulary);

@@ -19,7 +19,15 @@ constexpr Named updates[] = {{"sgd", UpdateKind::sgd},
                              {"adam", UpdateKind::adam},
                              {"adamw", UpdateKind::adamw}};
 
-UpdateSpec spec_from(const OptimizerConfig& config) {
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const Named& update : updates) names.emplace_back(update.name);
+  return names;
+}
+
+UpdateSpec update_spec(const OptimizerConfig& config) {
   for (const Named& update : updates)
     if (config.name == update.name)
       return {.kind = update.kind,
@@ -32,16 +40,8 @@ UpdateSpec spec_from(const OptimizerConfig& config) {
                   suggestion(config.name, optimizer_names()));
 }
 
-}  // namespace
-
-std::vector<std::string> optimizer_names() {
-  std::vector<std::string> names;
-  for (const Named& update : updates) names.emplace_back(update.name);
-  return names;
-}
-
 Optimizer::Optimizer(const OptimizerConfig& config, Device& device, size_t weights)
-    : spec_(spec_from(config)), update_(device.prepare(spec_)) {
+    : spec_(update_spec(config)), update_(device.prepare(spec_)) {
   for (int i = 0; i < spec_.state_arrays(); ++i) {
     state_.emplace_back(weights * sizeof(float));
     views_.push_back(state_.back().floats());

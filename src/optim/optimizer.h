@@ -22,6 +22,7 @@ struct OptimizerConfig {
 };
 
 std::vector<std::string> optimizer_names();
+UpdateSpec update_spec(const OptimizerConfig& config);
 
 // One fused pass over the arena a step; what it remembers between steps are arrays beside it.
 class Optimizer {

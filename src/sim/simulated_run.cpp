@@ -42,11 +42,12 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
                                   r.threads == 1 ? "" : "s"),
             .seed = c.seed,
             .parameters = network.parameter_count(),
-            .epochs = c.train.epochs,
+            .epochs = static_cast<int64_t>(std::ceil(r.epochs)),
             .train_loss = unknown,
             .train_accuracy = unknown};
   s.gradient_seconds = r.times.compute;
-  s.epoch_seconds.assign(static_cast<size_t>(c.train.epochs), r.epoch_seconds);
+  for (double left = r.epochs; left > 0; left -= 1)
+    s.epoch_seconds.push_back(r.epoch_seconds * std::min(1.0, left));
   s.total_seconds = r.total_seconds;
   s.samples_per_second = static_cast<double>(r.samples) / r.epoch_seconds;
   s.peak_memory_bytes = static_cast<int64_t>(r.memory.sum());
@@ -80,12 +81,14 @@ void write_simulated_run(const fs::path& folder, const SimulatedPoint& point, co
   RunConfig config = point.config;
   config.report.tensorboard = false;  // it cannot mark what is simulated
   RunFolder files(folder, config);
-  for (int64_t epoch = 1; epoch <= config.train.epochs; ++epoch)
+  for (int64_t epoch = 1; epoch <= summary.epochs; ++epoch)
     files.epoch_done({.epoch = epoch,
-                      .global_step = epoch * r.steps,
+                      .global_step = config.train.steps > 0
+                                         ? std::min(config.train.steps, epoch * r.steps)
+                                         : epoch * r.steps,
                       .loss = unknown,
                       .accuracy = unknown,
-                      .seconds = r.epoch_seconds,
+                      .seconds = summary.epoch_seconds[static_cast<size_t>(epoch - 1)],
                       .samples_per_second = summary.samples_per_second,
                       .gradient_norm = unknown,
                       .learning_rate = unknown,

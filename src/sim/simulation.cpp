@@ -375,8 +375,15 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
       evaluation_seconds(data.validation.get(), cost, costs.rows, shares.training, speed);
   r.evaluation_seconds =
       evaluation_seconds(data.test.get(), cost, costs.rows, shares.training, speed);
-  r.total_seconds = static_cast<double>(config.train.epochs) * (r.epoch_seconds + validation) +
-                    r.evaluation_seconds;
+  const TrainConfig& train = config.train;
+  r.epochs = train.steps > 0 ? static_cast<double>(train.steps) / whole_steps
+                             : static_cast<double>(train.epochs);
+  const double evaluations =
+      std::ceil(r.epochs) +
+      (train.eval_every > 0
+           ? std::floor(r.epochs * whole_steps / static_cast<double>(train.eval_every))
+           : 0);
+  r.total_seconds = r.epochs * r.epoch_seconds + evaluations * validation + r.evaluation_seconds;
   r.cautions =
       cautions_for(point, profile, cluster, static_cast<double>(costs.parameters) * sizeof(float));
   const double band =

@@ -31,6 +31,7 @@ struct Prediction {
   int64_t ranks = 1, nodes = 1, training = 1, threads = 1;
   int64_t samples = 0, global_batch = 0, steps = 0;  // steps: an epoch
   double step_seconds = 0;                           // in the long run
+  double epochs = 1;                                 // of the run; the last may be a part of one
   double epoch_seconds = 0, evaluation_seconds = 0, total_seconds = 0;
   double low = 0, high = 0;        // the band of step_seconds
   StepTimes times;                 // of a step, mean of the ranks that train

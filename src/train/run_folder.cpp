@@ -278,6 +278,7 @@ SavedRun load_run(const fs::path& path) {
         "wrote",
         path.string());
   SavedRun run;
+  run.path = path;
   const fs::path config = path / "config.toml", model = path / "model" / "model.safetensors";
   run.config = parse_config(read_text(config), config.string());
   const TensorFile file = read_safetensors(model);

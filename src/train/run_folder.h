@@ -52,6 +52,7 @@ double one_rank_rate(const fs::path& run);
 
 // A trained network as a run left it.
 struct SavedRun {
+  fs::path path;
   RunConfig config;
   std::unique_ptr<Network> network;
   std::unique_ptr<Parameters> parameters;

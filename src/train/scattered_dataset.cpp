@@ -10,6 +10,7 @@ namespace {
 
 struct Head {
   int64_t size = 0, features = 0, height = 0, width = 0, channels = 0;
+  int64_t outputs = 0, answers = 1;
 };
 
 class ScatteredDataset final : public Dataset {
@@ -19,24 +20,31 @@ class ScatteredDataset final : public Dataset {
         shape_(head.height > 0 ? Shape{head.height, head.width, head.channels}
                                : Shape{head.features}),
         classes_(std::move(classes)),
+        outputs_(head.outputs),
+        answers_(head.answers),
         held_(held),
         x(static_cast<size_t>(held.size() * shape_.elements())),
-        labels(static_cast<size_t>(held.size())) {}
+        labels(static_cast<size_t>(held.size() * head.answers)) {}
 
   int64_t size() const override { return size_; }
   Shape sample_shape() const override { return shape_; }
   const std::vector<std::string>& classes() const override { return classes_; }
-  int32_t label(int64_t row) const override { return labels[index(row)]; }
+  int32_t label(int64_t row) const override {
+    return labels[index(row) * static_cast<size_t>(answers_)];
+  }
+  int64_t outputs() const override { return outputs_; }
+  int64_t answers() const override { return answers_; }
   void read(std::span<const int64_t> rows, Batch& batch) const override {
-    const auto sample = static_cast<size_t>(shape_.elements());
+    const auto sample = static_cast<size_t>(shape_.elements()),
+               answers = static_cast<size_t>(answers_);
     batch.rows = static_cast<int64_t>(rows.size());
     batch.x.resize(std::max(batch.x.size(), rows.size() * sample));
-    batch.labels.resize(std::max(batch.labels.size(), rows.size()));
+    batch.labels.resize(std::max(batch.labels.size(), rows.size() * answers));
     batch.ids.resize(std::max(batch.ids.size(), rows.size()));
     for (size_t i = 0; i < rows.size(); ++i) {
       const size_t at = index(rows[i]);
       std::copy_n(x.data() + at * sample, sample, batch.x.data() + i * sample);
-      batch.labels[i] = labels[at];
+      std::copy_n(labels.data() + at * answers, answers, batch.labels.data() + i * answers);
       batch.ids[i] = rows[i];
     }
   }
@@ -50,6 +58,7 @@ class ScatteredDataset final : public Dataset {
   int64_t size_;
   Shape shape_;
   std::vector<std::string> classes_;
+  int64_t outputs_, answers_;
   Part held_;
 
  public:
@@ -64,8 +73,8 @@ struct Deal {
   std::vector<int64_t> x_bytes, label_bytes;  // of each rank
 };
 
-Deal deal(const Dataset* whole, int64_t size, int64_t sample, int64_t first, int64_t rows,
-          int ranks) {
+Deal deal(const Dataset* whole, const Head& head, int64_t first, int64_t rows, int ranks) {
+  const int64_t size = head.size, sample = head.features, answers = head.answers;
   Deal d;
   Batch batch;
   for (int r = 0; r < ranks; ++r) {
@@ -73,13 +82,14 @@ Deal deal(const Dataset* whole, int64_t size, int64_t sample, int64_t first, int
     const int64_t begin = std::min(part.begin + first, part.end);
     const int64_t end = std::min(begin + rows, part.end);
     d.x_bytes.push_back((end - begin) * sample * int64_t{sizeof(float)});
-    d.label_bytes.push_back((end - begin) * int64_t{sizeof(int32_t)});
+    d.label_bytes.push_back((end - begin) * answers * int64_t{sizeof(int32_t)});
     if (!whole || begin == end) continue;
     std::vector<int64_t> wanted;
     for (int64_t row = begin; row < end; ++row) wanted.push_back(row);
     whole->read(wanted, batch);
     d.x.insert(d.x.end(), batch.x.begin(), batch.x.begin() + (end - begin) * sample);
-    d.labels.insert(d.labels.end(), batch.labels.begin(), batch.labels.begin() + (end - begin));
+    d.labels.insert(d.labels.end(), batch.labels.begin(),
+                    batch.labels.begin() + (end - begin) * answers);
   }
   return d;
 }
@@ -91,7 +101,10 @@ std::unique_ptr<Dataset> scatter_samples(const Dataset* whole, Communicator& ran
   std::string names;
   if (whole) {
     const Shape shape = whole->sample_shape();
-    head = {.size = whole->size(), .features = shape.elements()};
+    head = {.size = whole->size(),
+            .features = shape.elements(),
+            .outputs = whole->outputs(),
+            .answers = whole->answers()};
     if (shape.is_image())
       head.height = shape.height(), head.width = shape.width(), head.channels = shape.channels();
     for (const std::string& name : whole->classes()) names += name + '\0';
@@ -108,7 +121,7 @@ std::unique_ptr<Dataset> scatter_samples(const Dataset* whole, Communicator& ran
   const int64_t longest = (head.size + ranks.size() - 1) / ranks.size();
   size_t x_at = 0, label_at = 0;
   for (int64_t first = 0; first < longest; first += rows_at_once) {
-    const Deal d = deal(whole, head.size, head.features, first, rows_at_once, ranks.size());
+    const Deal d = deal(whole, head, first, rows_at_once, ranks.size());
     const auto me = static_cast<size_t>(ranks.rank());
     const size_t floats = static_cast<size_t>(d.x_bytes[me]) / sizeof(float);
     const size_t count = static_cast<size_t>(d.label_bytes[me]) / sizeof(int32_t);

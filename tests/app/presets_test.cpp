@@ -22,7 +22,12 @@ TEST_F(Presets, HaveTheParametersTheyAreKnownFor) {
       {"tweets-mlp-3", 16384 * 512 + 512 + 512 * 256 + 256 + 256 * 256 + 256 + 256 * 419 + 419},
       {"mlp-3", 401'920 + 131'328 + 32'896 + 1'290},
       {"fashion-mlp", 200'960 + 32'896 + 1'290},
-      {"fashion-mlp-adam", 200'960 + 32'896 + 1'290}};
+      {"fashion-mlp-adam", 200'960 + 32'896 + 1'290},
+      {"gpt2", 124'439'808},
+      {"gpt2-medium", 354'823'168},
+      {"gpt2-large", 774'030'080},
+      {"gpt2-xl", 1'557'611'200},
+      {"gpt2-shakespeare", 834'304}};
   std::map<std::string, int64_t> found;
   for (const Json& preset : json({"models", "--json"}))
     found[preset["name"]] = preset["parameters"];

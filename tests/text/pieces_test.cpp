@@ -29,9 +29,8 @@ class Pattern {
   std::vector<std::string> pieces(const std::string& text) const {
     std::vector<std::string> all;
     size_t from = 0;
-    while (from < text.size() &&
-           pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, 0,
-                       match_.get(), nullptr) > 0) {
+    while (from < text.size() && pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
+                                             text.size(), from, 0, match_.get(), nullptr) > 0) {
       const PCRE2_SIZE* found = pcre2_get_ovector_pointer(match_.get());
       all.push_back(text.substr(found[0], found[1] - found[0]));
       from = found[1];

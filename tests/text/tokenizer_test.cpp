@@ -108,8 +108,8 @@ std::string vocabulary_with(const std::vector<std::string>& more) {
 class TokenizerFiles : public InFolder {};
 
 TEST_F(TokenizerFiles, MergeInTheOrderOfTheirLines) {
-  const Tokenizer t =
-      Tokenizer::from_files(vocabulary_with({"ab", "bc", "abc"}), "#version\nb c\na b\na bc\n", "x");
+  const Tokenizer t = Tokenizer::from_files(vocabulary_with({"ab", "bc", "abc"}),
+                                            "#version\nb c\na b\na bc\n", "x");
   EXPECT_EQ(t.encode("abc"), (std::vector<int32_t>{258}));
   EXPECT_EQ(t.encode("abab"), (std::vector<int32_t>{256, 256}));
 }
