@@ -51,7 +51,8 @@ Memory memory_of(const RunConfig& config, const Network& network) {
   const Sequence sequence(*device, network.layers(), network.input(), piece, false, "", 1);
   const double outputs = static_cast<double>(piece * network.output().elements());
   const double weights = static_cast<double>(sequence.weight_floats()) * sizeof(float);
-  return {.weights = weights,
+  const double state = static_cast<double>(sequence.state_floats()) * sizeof(float);
+  return {.weights = weights + state,
           .gradients = weights,
           .optimizer = weights * update_spec(config.optimizer).state_arrays(),
           .activations = static_cast<double>(sequence.needs().stash + sequence.needs().scratch) +

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "nn/layers/dense.h"
+#include "nn/layers/frozen.h"
 #include "nn/layers/group.h"
 #include "nn/layers/residual.h"
 #include "nn/layers/simple.h"
@@ -35,19 +38,46 @@ void add_dropout(Layers& layers, const std::string& name, float rate) {
   if (rate > 0) add<Dropout>(layers, name, rate);
 }
 
+// With LoRA, layers that are not adapted are frozen.
+template <typename L, typename... Arguments>
+void add_maybe_frozen(Layers& layers, const Gpt2& size, const std::string& name,
+                      Arguments&&... arguments) {
+  auto layer = std::make_unique<L>(std::forward<Arguments>(arguments)...);
+  if (size.lora_rank > 0)
+    layers.push_back(std::make_unique<Frozen>(std::move(layer)));
+  else
+    layers.push_back(std::move(layer));
+  layers.back()->set_name(name);
+}
+
+constexpr const char* matrices[] = {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"};
+
+bool is_adapted(const Gpt2& size, const std::string& name) {
+  return ("+" + size.lora_on + "+").find("+" + name + "+") != std::string::npos;
+}
+
+void add_dense(Layers& layers, const Gpt2& size, const std::string& name, int64_t outputs,
+               double spread) {
+  if (size.lora_rank == 0)
+    add<Dense>(layers, name, outputs, spread);
+  else
+    add<AdaptedDense>(layers, name, outputs, is_adapted(size, name) ? size.lora_rank : 0,
+                      size.lora_alpha);
+}
+
 std::unique_ptr<Layer> block(const Gpt2& size, int64_t index) {
   // What each block adds to the sum starts smaller the more blocks there are.
   const double last = deviation / std::sqrt(2.0 * static_cast<double>(size.layers));
   Layers attention, mlp, both;
-  add<Norm>(attention, "ln_1", NormKind::layer);
-  add<Dense>(attention, "attn.c_attn", 3 * size.width, deviation);
+  add_maybe_frozen<Norm>(attention, size, "ln_1", NormKind::layer);
+  add_dense(attention, size, "attn.c_attn", 3 * size.width, deviation);
   add<Attention>(attention, "attn", size.heads, size.dropout, size.context);
-  add<Dense>(attention, "attn.c_proj", size.width, last);
+  add_dense(attention, size, "attn.c_proj", size.width, last);
   add_dropout(attention, "attn.resid_dropout", size.dropout);
-  add<Norm>(mlp, "ln_2", NormKind::layer);
-  add<Dense>(mlp, "mlp.c_fc", 4 * size.width, deviation);
+  add_maybe_frozen<Norm>(mlp, size, "ln_2", NormKind::layer);
+  add_dense(mlp, size, "mlp.c_fc", 4 * size.width, deviation);
   add<Activation>(mlp, "mlp.gelu", ActivationKind::gelu);
-  add<Dense>(mlp, "mlp.c_proj", size.width, last);
+  add_dense(mlp, size, "mlp.c_proj", size.width, last);
   add_dropout(mlp, "mlp.dropout", size.dropout);
   add<Residual>(both, "", std::move(attention), Layers{});
   add<Residual>(both, "", std::move(mlp), Layers{});
@@ -83,10 +113,16 @@ Gpt2 parse_gpt2(const std::string& name, Words& words) {
       g.dropout = static_cast<float>(words.take_number("the rate"));
     else if (words.take_if("recompute"))
       g.recompute = true;
+    else if (words.take_if("lora"))
+      g.lora_rank = words.take_count("the rank");
+    else if (words.take_if("alpha"))
+      g.lora_alpha = words.take_number("alpha");
+    else if (words.take_if("on"))
+      g.lora_on = words.take("names of matrices");
     else
       throw UserError(
           "layer \"{}\": '{}' is not understood here; expected layers N, heads N, width N, context "
-          "N, vocabulary N, dropout RATE or recompute",
+          "N, vocabulary N, dropout RATE, recompute, lora RANK, alpha A or on MATRICES",
           words.line(), words.peek());
   }
   if (g.width % g.heads != 0)
@@ -94,6 +130,18 @@ Gpt2 parse_gpt2(const std::string& name, Words& words) {
                     g.width);
   if (!(g.dropout >= 0 && g.dropout < 1))
     throw UserError("layer \"{}\": the rate must be at least 0 and below 1", words.line());
+  for (size_t at = 0; g.lora_rank > 0 && at <= g.lora_on.size();) {
+    const size_t end = std::min(g.lora_on.find('+', at), g.lora_on.size());
+    const std::string matrix = g.lora_on.substr(at, end - at);
+    const std::vector<std::string> known(std::begin(matrices), std::end(matrices));
+    if (std::find(known.begin(), known.end(), matrix) == known.end())
+      throw UserError("layer \"{}\": '{}' is not a matrix that LoRA can adapt; {}", words.line(),
+                      matrix, suggestion(matrix, known));
+    at = end + 1;
+  }
+  if (g.lora_rank > g.width)
+    throw UserError("layer \"{}\": a rank of {} is more than the width of {}", words.line(),
+                    g.lora_rank, g.width);
   if (g.layers > 1000 || g.vocabulary >= 1 << 24)
     throw UserError("layer \"{}\": at most 1000 blocks and {} tokens are possible", words.line(),
                     (1 << 24) - 1);
@@ -103,17 +151,57 @@ Gpt2 parse_gpt2(const std::string& name, Words& words) {
 std::string text(const Gpt2& g) {
   return fmt::format("gpt2 layers {} heads {} width {} context {} vocabulary {} dropout {}{}",
                      g.layers, g.heads, g.width, g.context, g.vocabulary, g.dropout,
-                     g.recompute ? " recompute" : "");
+                     g.recompute ? " recompute" : "") +
+         (g.lora_rank > 0
+              ? fmt::format(" lora {} alpha {} on {}", g.lora_rank, g.lora_alpha, g.lora_on)
+              : "");
 }
 
 Layers gpt2_layers(const Gpt2& size) {
   Layers layers;
-  add<Embedding>(layers, "transformer", size.vocabulary, size.width, size.context, deviation);
+  add_maybe_frozen<Embedding>(layers, size, "transformer", size.vocabulary, size.width,
+                              size.context, deviation);
   add_dropout(layers, "transformer.drop", size.dropout);
   for (int64_t i = 0; i < size.layers; ++i) layers.push_back(block(size, i));
-  add<Norm>(layers, "transformer.ln_f", NormKind::layer);
-  add<Unembed>(layers, "lm_head", size.vocabulary);
+  add_maybe_frozen<Norm>(layers, size, "transformer.ln_f", NormKind::layer);
+  add_maybe_frozen<Unembed>(layers, size, "lm_head", size.vocabulary);
   return layers;
+}
+
+Parameters merged(const Gpt2& size, const Parameters& adapted) {
+  Gpt2 plain = size;
+  plain.lora_rank = 0;
+  Parameters result(Network({text(plain)}, Shape{1}));
+  const auto find = [](const std::vector<Parameters::Entry>& entries, const std::string& name) {
+    const auto found =
+        std::find_if(entries.begin(), entries.end(),
+                     [&](const Parameters::Entry& entry) { return entry.spec.name == name; });
+    return found == entries.end() ? nullptr : &*found;
+  };
+  const float scale = static_cast<float>(size.lora_alpha /
+                                         static_cast<double>(std::max<int64_t>(1, size.lora_rank)));
+  for (const Parameters::Entry& entry : result.entries()) {
+    const std::string& name = entry.spec.name;
+    const Parameters::Entry* before = find(adapted.state_entries(), name);
+    float* to = result.weights().data() + entry.offset;
+    std::copy_n(adapted.state().data() + before->offset, entry.spec.stored.elements(), to);
+    if (!name.ends_with(".weight")) continue;
+    const std::string stem = name.substr(0, name.size() - std::string("weight").size());
+    const Parameters::Entry* a = find(adapted.entries(), stem + "lora_A");
+    const Parameters::Entry* b = find(adapted.entries(), stem + "lora_B");
+    if (!a || !b) continue;
+    const int64_t inputs = entry.spec.stored[0], outputs = entry.spec.stored[1];
+    const float* down = adapted.weights().data() + a->offset;
+    const float* up = adapted.weights().data() + b->offset;
+    for (int64_t i = 0; i < inputs; ++i)
+      for (int64_t o = 0; o < outputs; ++o) {
+        double sum = 0;
+        for (int64_t r = 0; r < size.lora_rank; ++r)
+          sum += double(down[r * inputs + i]) * up[o * size.lora_rank + r];
+        to[i * outputs + o] += scale * static_cast<float>(sum);
+      }
+  }
+  return result;
 }
 
 std::optional<Gpt2> gpt2_of(const std::vector<std::string>& lines) {

@@ -143,8 +143,16 @@ Gpt2 read_gpt2_config(const fs::path& folder) {
 }
 
 void load_gpt2(const fs::path& folder, Parameters& parameters) {
-  std::map<std::string, const Parameters::Entry*> missing;
-  for (const Parameters::Entry& entry : parameters.entries()) missing[entry.spec.name] = &entry;
+  struct Slot {
+    const Parameters::Entry* entry;
+    std::span<float> arena;
+  };
+  std::map<std::string, Slot> missing;
+  for (const Parameters::Entry& entry : parameters.entries())
+    if (entry.spec.name.find(".lora_") == std::string::npos)
+      missing[entry.spec.name] = {&entry, parameters.weights()};
+  for (const Parameters::Entry& entry : parameters.state_entries())
+    missing[entry.spec.name] = {&entry, parameters.state()};
   std::vector<std::string> unknown;
   for (const fs::path& path : tensor_files(folder))
     for (const NamedTensor& tensor : read_safetensors(path).tensors) {
@@ -154,14 +162,15 @@ void load_gpt2(const fs::path& folder, Parameters& parameters) {
         unknown.push_back(tensor.name);
         continue;
       }
-      const Shape& shape = found->second->spec.canonical;
+      const auto& [entry, arena] = found->second;
+      const Shape& shape = entry->spec.canonical;
       bool fits = static_cast<size_t>(shape.rank()) == tensor.shape.size();
       for (int i = 0; fits && i < shape.rank(); ++i)
         fits = tensor.shape[static_cast<size_t>(i)] == shape[i];
       if (!fits)
         throw UserError("{}: tensor '{}' is {}, config.json asks for {}", path.string(),
                         tensor.name, fmt::join(tensor.shape, "x"), shape.text());
-      Parameters::from_canonical(*found->second, tensor.values, parameters.weights());
+      Parameters::from_canonical(*entry, tensor.values, arena);
       missing.erase(found);
     }
   if (missing.empty() && unknown.empty()) return;

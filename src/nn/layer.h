@@ -22,6 +22,7 @@ struct ParameterSpec {
   Role role = Role::weight;
   int64_t fan_in = 1, fan_out = 1;
   std::optional<double> deviation = {};  // starts normally distributed, whatever the default is
+  bool frozen = false;                   // among the state: a weight that is not trained
 };
 
 // What flows between layers: the shape of a sample and, where it was flattened, of the image it
@@ -43,6 +44,7 @@ struct Placement {
   bool needs_dx = true;
   bool sparse = false;  // the input is sparse rows
   bool tied = false;    // a later layer uses this one's first tensor
+  bool frozen = false;  // the weights get no gradients
   uint64_t index = 0;   // counts layers through the whole network
 };
 

@@ -29,6 +29,7 @@ void Network::expect_ties() const {
   std::vector<ParameterSpec> first;
   visit(layers_, input_, [&](const Layer& layer, const std::string& name, const Signal& in) {
     if (first.empty()) first = layer.parameters(in);
+    if (first.empty()) first = layer.state(in);
     const std::optional<Shape> wanted = layer.tied_to(in);
     if (wanted && (first.empty() || !(first[0].stored == *wanted)))
       throw UserError("layer {} \"{}\" shares a table of {} with the first layer, which has {}",

@@ -68,10 +68,16 @@ Parameters::Parameters(const Network& network)
       gradients_(arena(network.parameters(), tail_floats)),
       state_(arena(network.state())) {}
 
-void Parameters::initialise(Init init, uint64_t seed) {
+bool Parameters::has_statistics() const {
+  return std::any_of(state_entries_.begin(), state_entries_.end(),
+                     [](const Entry& entry) { return !entry.spec.frozen; });
+}
+
+void Parameters::initialise(Init init, uint64_t seed, bool frozen) {
   const auto fill = [&](const std::vector<Entry>& entries, std::span<float> into) {
     for (size_t i = 0; i < entries.size(); ++i) {
       const ParameterSpec& spec = entries[i].spec;
+      if (spec.frozen && !frozen) continue;
       Rng rng(seed, Purpose::initial_weights, i);
       const bool drawn = spec.role == Role::weight || spec.role == Role::bias;
       const double limit = drawn && !spec.deviation ? bound(init, spec) : 0;

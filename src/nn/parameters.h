@@ -24,7 +24,8 @@ class Parameters {
 
   explicit Parameters(const Network& network);
 
-  void initialise(Init init, uint64_t seed);
+  // `frozen`: also weights that are not trained; else somebody will load them.
+  void initialise(Init init, uint64_t seed, bool frozen = true);
 
   std::span<float> weights() const { return weights_.floats(); }
   std::span<float> gradients() const { return gradients_.floats().first(weights_.floats().size()); }
@@ -32,6 +33,8 @@ class Parameters {
   std::span<float> gradients_and_tail() const { return gradients_.floats(); }
   static constexpr size_t tail_floats = 16;
   std::span<float> state() const { return state_.floats(); }
+  // Whether some of the state changes while training.
+  bool has_statistics() const;
   // Where inputs are sparse: rows of the first tensor whose gradients are not 0. Null elsewhere.
   TouchedRows* touched() const { return touched_.get(); }
   void expect_sparse_inputs();

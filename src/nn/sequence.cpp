@@ -125,7 +125,7 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     Step step{.name = first.name,
               .in = needed[i].elements(),
               .weights = first.layer->tied_to(first.in) ? 0 : weight_floats_,
-              .state = state_floats_,
+              .state = first.layer->tied_to(first.in) ? 0 : state_floats_,
               .weights_below = weight_floats_ > 0,
               .flops = first.layer->flops(first.in)};
     step.weight_count = arena_floats(first.layer->parameters(first.in));

@@ -43,10 +43,11 @@ std::string text(const ConvSpec& s) {
 }
 
 std::string text(const DenseSpec& s) {
-  return fmt::format("dense {}{} -> {}{}{}{}{}, batch {}",
+  return fmt::format("dense {}{} -> {}{}{}{}{}{}, batch {}",
                      s.positions > 1 ? fmt::format("{} x ", s.positions) : "", s.in, s.out,
                      s.relu ? " relu" : "", s.sparse ? " sparse" : "",
-                     s.transposed ? " transposed" : "", s.needs_dx ? "" : " first", s.batch);
+                     s.transposed ? " transposed" : "", s.frozen ? " frozen" : "",
+                     s.needs_dx ? "" : " first", s.batch);
 }
 
 std::string text(const PoolSpec& s) {

@@ -48,6 +48,7 @@ struct DenseSpec {
   bool needs_dx = true;
   bool sparse = false;  // the input is SparseRows; then nobody needs dx
   bool transposed = false;
+  bool frozen = false;  // no gradients of weights are wanted
 
   double flops() const { return 2.0 * static_cast<double>(positions * in * out); }
 };

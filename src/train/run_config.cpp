@@ -166,8 +166,9 @@ void check(const RunConfig& config) {
         "drop the last layer");
 }
 
-void start_from(RunConfig& config) {
-  if (config.model.from.empty()) return;
+namespace {
+
+void take_directory(RunConfig& config) {
   const Gpt2 found = read_gpt2_config(config.model.from);
   if (config.data.tokenizer.empty()) config.data.tokenizer = config.model.from;
   if (config.model.layers.empty()) {
@@ -181,6 +182,22 @@ void start_from(RunConfig& config) {
   if (!same)
     throw UserError("model.layers is \"{}\", but {} holds a \"{}\"; drop model.layers",
                     fmt::join(config.model.layers, "; "), config.model.from, text(found));
+}
+
+}  // namespace
+
+void start_from(RunConfig& config) {
+  if (!config.model.from.empty()) take_directory(config);
+  if (config.model.lora_rank == 0 || config.model.layers.empty()) return;
+  auto size = gpt2_of(config.model.layers);
+  if (!size)
+    throw UserError("model.lora_rank is for networks of one line \"gpt2 ...\", not \"{}\"",
+                    fmt::join(config.model.layers, "; "));
+  size->lora_rank = config.model.lora_rank;
+  size->lora_alpha = config.model.lora_alpha;
+  size->lora_on = config.model.lora_on;
+  Words words(text(*size));
+  config.model.layers = {text(parse_gpt2(words.take("a name"), words))};  // checked
 }
 
 std::string to_toml(const RunConfig& config) {

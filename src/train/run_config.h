@@ -19,6 +19,9 @@ namespace lockstep {
 struct ModelConfig {
   std::vector<std::string> layers;
   std::string from;  // a directory of weights to start with
+  int64_t lora_rank = 0;
+  double lora_alpha = 16;
+  std::string lora_on = "attn.c_attn";
   std::string init = "pytorch";
 };
 

@@ -133,6 +133,10 @@ Shape shape_from(const Json& json, const fs::path& path) {
 void expect_same(const Network& network, const std::vector<std::string>& layers,
                  const fs::path& model, const fs::path& config) {
   if (network.lines() == layers) return;
+  if (auto adapted = gpt2_of(layers)) {  // saved with its changes added
+    adapted->lora_rank = 0;
+    if (std::vector{text(*adapted)} == network.lines()) return;
+  }
   throw UserError("{} is the model of another network ({}) than {} describes ({})", model.string(),
                   fmt::join(network.lines(), "; "), config.string(), fmt::join(layers, "; "));
 }
@@ -251,13 +255,20 @@ std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& ne
 
 void RunFolder::save(const Parameters& parameters, const Network& network, const DataSplits& data) {
   const fs::path folder = path_ / "model";
+  const auto size = gpt2_of(network.lines());
+  if (size && size->lora_rank > 0) {  // a plain GPT-2, as others read it
+    Gpt2 plain = *size;
+    plain.lora_rank = 0;
+    save(merged(*size, parameters), Network({text(plain)}, network.input()), data);
+    return;
+  }
   commits_.add({folder / "model.safetensors",
                 saved_model(parameters, network, data.train->classes(), data.normalizer)});
   if (!data.tokenizer) return;
   for (const auto& [name, content] : data.tokenizer->files())
     commits_.add({folder / name, content});
-  if (const auto gpt2 = gpt2_of(network.lines()))
-    for (const auto& [name, content] : gpt2_files(*gpt2, data.tokenizer->end_of_text()))
+  if (size)
+    for (const auto& [name, content] : gpt2_files(*size, data.tokenizer->end_of_text()))
       commits_.add({folder / name, content});
 }
 

@@ -32,6 +32,26 @@ const std::vector<Setting>& settings() {
        "where "
        "they are not given",
        [](C& c) -> T { return &c.model.from; }},
+      {"model.lora_rank",
+       "GPT-2: train only changes of this rank to some matrices (LoRA), which are added to them "
+       "when "
+       "the model is saved; 0: train all weights",
+       [](C& c) -> T { return &c.model.lora_rank; },
+       {},
+       0,
+       false,
+       1 << 16},
+      {"model.lora_alpha",
+       "LoRA: changes are multiplied by alpha / rank",
+       [](C& c) -> T { return &c.model.lora_alpha; },
+       {},
+       0,
+       true},
+      {"model.lora_on",
+       "LoRA: which matrices of each block, of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, "
+       "with "
+       "+ between them",
+       [](C& c) -> T { return &c.model.lora_on; }},
       {"model.init",
        "initial weights as this framework's default",
        [](C& c) -> T { return &c.model.init; },

@@ -67,7 +67,7 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
     config_.schedule.warmup_epochs =
         static_cast<double>(config.schedule.warmup_steps) / static_cast<double>(an_epoch);
   network_.expect_outputs(data.train->outputs(), config.data.name);
-  if (config.parallel.mode == "reproducible" && !parameters_.state().empty())
+  if (config.parallel.mode == "reproducible" && parameters_.has_statistics())
     throw UserError(
         "parallel.mode = \"reproducible\" is not possible with batch normalisation, whose "
         "statistics depend on which samples meet on a rank; use layernorm, or mode \"fast\"");
@@ -76,10 +76,9 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
     throw UserError(
         "samples of {} have several targets each; use train.loss = \"sigmoid-cross-entropy\"",
         config.data.name);
-  if (config.model.from.empty())
-    parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
-  else
-    load_gpt2(config.model.from, parameters_);
+  parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed),
+                         config.model.from.empty());
+  if (!config.model.from.empty()) load_gpt2(config.model.from, parameters_);
 }
 
 double Trainer::learning_rate(int64_t step) const {
@@ -162,14 +161,14 @@ void Trainer::step_done(const StepResult& r) {
 // Running statistics differ between ranks even where weights do not.
 void Trainer::merge_replicas() {
   const std::span<float> state = parameters_.state();
-  if (ranks_.size() == 1 || state.empty() || !strategy_->replicas_agree()) return;
+  if (ranks_.size() == 1 || !parameters_.has_statistics() || !strategy_->replicas_agree()) return;
   if (ranks_.rank() >= training_ranks_) std::fill(state.begin(), state.end(), 0.0f);
   ranks_.all_reduce(state, state).wait();
   for (float& value : state) value /= static_cast<float>(training_ranks_);
 }
 
 EpochReport Trainer::train_epoch() {
-  if (parameters_.weights().size() <= most_kept_floats) {
+  if (parameters_.weights().size() + parameters_.state().size() <= most_kept_floats) {
     candidate_ = snapshot(at_.epoch - 1);
     if (last_good_.weights.empty()) last_good_ = candidate_;
   }
@@ -273,7 +272,7 @@ void Trainer::write_checkpoint() {
   if (checkpoints_.empty()) return;
   const double start = clock_.seconds();
   // Where all ranks are the same, one file is enough.
-  const bool one = strategy_->results_are_global() && parameters_.state().empty();
+  const bool one = strategy_->results_are_global() && !parameters_.has_statistics();
   int64_t name = at_.global_step;  // servers make no steps
   if (!one) ranks_.broadcast(bytes_of(std::span(&name, 1)), 0).wait();
   if (!one || ranks_.rank() == 0) {

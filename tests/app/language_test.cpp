@@ -155,6 +155,27 @@ TEST_F(Language, RanksTrainTheSameModelAsOne) {
     }
 }
 
+// The matrices that are adapted change, nothing else does, and what is saved is a plain GPT-2.
+TEST_F(Language, LoraChangesOnlyTheMatricesItIsAskedTo) {
+  trained();
+  const Json summary =
+      json({"train", "writer.toml", "--set", "model.from=run/model", "--set", "model.lora_rank=2",
+            "--set", "model.lora_on=attn.c_proj", "--out", "tuned", "--json", "--quiet"});
+  EXPECT_EQ(summary["parameters"], 2 * 2 * (16 + 16));
+  const auto before = tensors("run"), after = tensors("tuned");
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(before[i].name, after[i].name);
+    EXPECT_EQ(before[i].values != after[i].values, before[i].name.ends_with("attn.c_proj.weight"))
+        << before[i].name;
+  }
+  const Json e = json({"eval", "tuned", "--split", "validation", "--json"});
+  EXPECT_NEAR(e["loss"], summary["validation_loss"], 1e-3);
+  expect_says(wrong({"train", "writer.toml", "--set", "model.lora_rank=2", "--set",
+                     "model.lora_on=attn.c_atn"}),
+              {"'attn.c_atn' is not a matrix", "did you mean 'attn.c_attn'"});
+}
+
 TEST_F(Language, SimulatesAndShowsItsMemory) {
   const Ended models = lockstep({"models", "gpt2-medium", "--ranks", "8"});
   EXPECT_EQ(models.code, 0) << models.err;

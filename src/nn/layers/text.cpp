@@ -113,7 +113,8 @@ std::unique_ptr<Kernel> Unembed::prepare(Device& device, const Placement& p) con
                                   .in = p.in.channels(),
                                   .out = vocabulary_,
                                   .needs_dx = p.needs_dx,
-                                  .transposed = true});
+                                  .transposed = true,
+                                  .frozen = p.frozen});
 }
 
 }  // namespace lockstep

@@ -32,6 +32,20 @@ class CpuDense final : public Kernel {
       pool_.split(rows * s_.out, 1024, [&](int64_t begin, int64_t end, int) {
         mask_where_dead(p.dy + begin, p.y + begin, end - begin);
       });
+    if (!s_.frozen) weight_gradients(p, rows);
+    if (!p.dx) return;
+    run({.m = rows,  // dx = dy w^T
+         .n = s_.in,
+         .k = s_.out,
+         .a = row_major(p.dy, s_.out),
+         .b = s_.transposed ? row_major(p.weights, s_.in) : transposed(p.weights, s_.out),
+         .c = p.dx,
+         .c_stride = s_.in},
+        pool_, p.scratch);
+  }
+
+ private:
+  void weight_gradients(const Pass& p, int64_t rows) {
     if (!s_.transposed)
       column_sums(p.dy, rows, s_.out, p.gradients + bias_offset(), p.accumulate, pool_);
     Gemm dw{.m = s_.in,  // x^T dy, or its transpose
@@ -47,18 +61,8 @@ class CpuDense final : public Kernel {
       dw.a = transposed(p.dy, s_.out), dw.b = row_major(p.x, s_.in);
     }
     run(dw, pool_, p.scratch);
-    if (!p.dx) return;
-    run({.m = rows,  // dx = dy w^T
-         .n = s_.in,
-         .k = s_.out,
-         .a = row_major(p.dy, s_.out),
-         .b = s_.transposed ? row_major(p.weights, s_.in) : transposed(p.weights, s_.out),
-         .c = p.dx,
-         .c_stride = s_.in},
-        pool_, p.scratch);
   }
 
- private:
   int64_t bias_offset() const { return aligned_floats(s_.in * s_.out); }
 
   DenseSpec s_;

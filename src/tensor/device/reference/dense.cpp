@@ -34,7 +34,7 @@ class ReferenceDense final : public Kernel {
     const auto put = [&](int64_t index, double value) {
       p.gradients[index] = float((p.accumulate ? p.gradients[index] : 0) + value);
     };
-    for (int64_t o = 0; o < s_.out; ++o) {
+    for (int64_t o = 0; !s_.frozen && o < s_.out; ++o) {
       double bias = 0;
       for (int64_t n = 0; n < rows; ++n) bias += dz(n, o);
       if (!s_.transposed) put(aligned_floats(s_.in * s_.out) + o, bias);

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "nn/layer.h"
+
+namespace lockstep {
+
+// Layers whose weights stay as they are: they count as state, which has no gradients and no place
+// in the optimiser.
+
+// Any layer, as it is.
+class Frozen final : public Layer {
+ public:
+  explicit Frozen(std::unique_ptr<Layer> inside) : inside_(std::move(inside)) {}
+  std::string kind() const override { return inside_->kind(); }
+  std::string text() const override { return inside_->text(); }
+  Signal output(const Signal& in) const override { return inside_->output(in); }
+  std::vector<ParameterSpec> state(const Signal& in) const override;
+  double flops(const Signal& in) const override { return inside_->flops(in); }
+  std::optional<Shape> tied_to(const Signal& in) const override { return inside_->tied_to(in); }
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  std::unique_ptr<Layer> inside_;
+};
+
+// A dense layer that learns only what `rank` numbers between its inputs and outputs can carry
+// (LoRA): y = x w + b + (alpha / rank) (x a) b. Rank 0: nothing.
+class AdaptedDense final : public Layer {
+ public:
+  AdaptedDense(int64_t outputs, int64_t rank, double alpha)
+      : outputs_(outputs), rank_(rank), alpha_(alpha) {}
+  std::string kind() const override { return "dense"; }
+  std::string text() const override;
+  Signal output(const Signal& in) const override { return Shape{in.shape[0], outputs_}; }
+  std::vector<ParameterSpec> parameters(const Signal& in) const override;
+  std::vector<ParameterSpec> state(const Signal& in) const override;
+  double flops(const Signal& in) const override;
+  std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
+
+ private:
+  int64_t outputs_, rank_;
+  double alpha_;
+};
+
+}  // namespace lockstep
