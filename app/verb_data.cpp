@@ -52,6 +52,7 @@ struct ClassCount {
 
 std::vector<ClassCount> count_classes(const SourceData& data) {
   std::vector<ClassCount> counts(data.samples->classes().size());
+  if (counts.empty()) return counts;  // text
   for (int64_t row = 0; row < data.samples->size(); ++row) {
     ClassCount& count = counts[static_cast<size_t>(data.samples->label(row))];
     ++(row < data.train_rows ? count.train : count.test);
@@ -84,6 +85,7 @@ void info(const Options& options) {
   fmt::print("{}\n\ntraining samples  {}\ntest samples      {}\nshape             {}\n\n",
              data.provenance, grouped(data.train_rows), grouped(data.test_rows()),
              data.samples->sample_shape().text());
+  if (data.samples->classes().empty()) return;
   const std::vector<ClassCount> counts = count_classes(data);
   size_t width = 5;
   for (const std::string& name : data.samples->classes()) width = std::max(width, name.size());
@@ -156,7 +158,8 @@ void add_data_verb(CLI::App& app) {
   data->add_subcommand("list", "The data sets, and which are here")->callback(list);
 
   CLI::App* get_verb = data->add_subcommand("get", "Fetches a data set into the cache");
-  get_verb->add_option("name", options->data.name, "mnist or fashion-mnist")->required();
+  get_verb->add_option("name", options->data.name, "a data set that is fetched, or gpt2-bpe")
+      ->required();
   get_verb->add_option("--from", options->from, "a folder that holds the files");
   get_verb->callback([options] { get(*options); });
 

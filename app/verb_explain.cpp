@@ -4,6 +4,8 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "base/error.h"
 #include "presets.h"
@@ -29,6 +31,15 @@ struct Change {
   double faster_link = 1;
   double epoch_seconds = 0;
 };
+
+// How many cores a list such as 0,1,4 leaves to a node's ranks; 0: all.
+int listed_cores(const std::string& affinity) {
+  if (affinity.empty() || !std::isdigit(static_cast<unsigned char>(affinity[0]))) return 0;
+  std::set<int> cores;
+  std::istringstream list(affinity);
+  for (std::string core; std::getline(list, core, ',');) cores.insert(std::atoi(core.c_str()));
+  return static_cast<int>(cores.size());
+}
 
 // Where the time of the run goes, as it says itself.
 std::string bound_of(const Json& summary) {
@@ -97,6 +108,9 @@ std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster,
     for (const int64_t times : {2, 4})
       add(fmt::format("--set train.batch={} (changes what is learnt)", batch * times),
           [&](Change& c) { c.config.train.batch = batch * times; });
+  if (p.affinity != "compact")
+    add("--affinity compact (simulated ranks stay on their cores anyway)",
+        [](Change& c) { c.config.parallel.affinity = "compact"; });
   if (config.data.workers == 0)
     add("--set data.workers=2 (needs free cores)", [](Change& c) { c.config.data.workers = 2; });
   return all;
@@ -126,7 +140,10 @@ void explain(const Options& options) {
       make_predictor(config, options.profile, cluster,
                      {.engine = ranks <= 32 ? Engine::simgrid : Engine::analytic}, say);
   const Link link = predictor.cluster.link;
+  const int cores = predictor.cluster.kinds.front().cores;
   const auto predict = [&](const RunConfig& c, int64_t count, int64_t nodes) {
+    const int listed = listed_cores(c.parallel.affinity);
+    predictor.cluster.kinds.front().cores = listed > 0 ? std::min(listed, cores) : cores;
     return predictor.predict(place_point(c, predictor.cluster, count, nodes, true)).epoch_seconds;
   };
   const double now = predict(config, ranks, hosts);

@@ -100,6 +100,8 @@ void predict(const Options& options) {
   if (run.config.data.name == "posts")
     throw UserError("{} recommends accounts: ask it with 'lockstep recommend {}'", options.run,
                     options.run);
+  if (run.network->output().is_sequence())
+    throw UserError("{} writes text: ask it with 'lockstep generate {}'", options.run, options.run);
   const std::unique_ptr<Device> device = make_device(run.config.device);
   const bool from_images = !options.images.empty();
   Program program(*run.network, loss_named(run.config.train.loss), *device, from_images ? 1 : 256);

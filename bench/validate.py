@@ -37,6 +37,22 @@ def table(cases):
     return "\n".join(lines)
 
 
+def misordered(cases):
+    """Pairs of strategies whose measured steps differ by over 5% and whose predicted ones are the other way round."""
+    wrong, pairs = [], 0
+    for i, a in enumerate(cases):
+        for b in cases[i + 1:]:
+            if (a["name"], a["backend"], a["ranks"]) != (b["name"], b["backend"], b["ranks"]):
+                continue
+            quick, slow = sorted((a, b), key=lambda c: c["measured_step_seconds"])
+            if slow["measured_step_seconds"] < 1.05 * quick["measured_step_seconds"]:
+                continue
+            pairs += 1
+            if slow["predicted_step_seconds"] < quick["predicted_step_seconds"]:
+                wrong.append(f"{a['name']} on {a['backend']}: {quick['strategy']} was quicker than {slow['strategy']}")
+    return wrong, pairs
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("program")
@@ -54,6 +70,9 @@ def main():
     verdict = (f"{len(cases)} cases: median error {median * 100:.1f}% (bar {MEDIAN_BAR * 100:.0f}%), "
                f"largest {largest * 100:.1f}% (bar {LARGEST_BAR * 100:.0f}%), "
                f"{sum(e > LARGEST_BAR for e in errors)} above it")
+    wrong, pairs = misordered(cases)
+    verdict += (f". Of {pairs} pairs of strategies that differ by over 5%, {pairs - len(wrong)} are in the right order"
+                + "".join(f"; {one}" for one in wrong))
     print(verdict)
     if given.write:
         with open(given.write, "w") as page:

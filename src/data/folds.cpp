@@ -13,7 +13,7 @@ namespace {
 enum Stream : uint64_t { fold_stream = 16, part_stream = 17 };
 
 std::vector<std::vector<int64_t>> by_class(const Dataset& data, std::span<const int64_t> rows) {
-  std::vector<std::vector<int64_t>> groups(data.classes().size());
+  std::vector<std::vector<int64_t>> groups(std::max<size_t>(1, data.classes().size()));
   for (const int64_t row : rows) groups[static_cast<size_t>(data.label(row))].push_back(row);
   return groups;
 }
@@ -42,7 +42,7 @@ std::vector<Fold> make_folds(const Dataset& data, std::span<const int64_t> rows,
     throw UserError("crossval.folds = {} is more than the {} samples{}", folds,
                     grouped(static_cast<int64_t>(rows.size())), where);
   const auto groups = by_class(data, rows);
-  for (size_t c = 0; c < groups.size() && !data.multi_label(); ++c)
+  for (size_t c = 0; c < data.classes().size() && !data.multi_label(); ++c)
     if (!groups[c].empty() && static_cast<int64_t>(groups[c].size()) < folds)
       throw UserError(
           "crossval.folds = {} is more than the {} samples of class '{}'{}: some folds would test "

@@ -93,8 +93,9 @@ Generation Generator::run(const std::string& prompt, const GenerationOptions& op
   std::vector<int32_t> tokens = tokenizer_.encode(prompt);
   if (tokens.empty()) tokens = {tokenizer_.end_of_text()};
   result.prompt_tokens = static_cast<int64_t>(tokens.size());
-  if (result.prompt_tokens >= context_) {
-    result.dropped_tokens = result.prompt_tokens - context_ + 1;
+  const int64_t room = std::max<int64_t>(1, context_ - 1);
+  if (result.prompt_tokens > room) {
+    result.dropped_tokens = result.prompt_tokens - room;
     tokens.erase(tokens.begin(), tokens.begin() + result.dropped_tokens);
   }
   past_ = 0;

@@ -7,8 +7,8 @@ namespace lockstep {
 
 int32_t Sampler::next(std::span<const float> scores, std::span<const int32_t> so_far) {
   candidates_.clear();
-  for (size_t i = 0; i < scores.size(); ++i)
-    candidates_.push_back({scores[i], static_cast<int32_t>(i)});
+  for (size_t i = 0; i < scores.size(); ++i)  // what is no number is never drawn
+    candidates_.push_back({std::isnan(scores[i]) ? -INFINITY : scores[i], static_cast<int32_t>(i)});
   if (s_.repetition_penalty != 1) {
     std::vector<int32_t> there(so_far.begin(), so_far.end());
     std::sort(there.begin(), there.end());

@@ -277,6 +277,15 @@ TEST_F(Language, ShardedDirectoriesAreRead) {
   expect_says(wrong(again), {"../secret", "not a file of this folder"});
 }
 
+TEST_F(Language, OtherVerbsKnowTextToo) {
+  trained({"--set", "train.steps=2"});
+  expect_says(lockstep({"data", "info", "text", "--path", "book.txt"}).out, {"book.txt"});
+  expect_says(wrong({"predict", "run", "--data", "text"}), {"lockstep generate run"});
+  const Json folds = json({"crossval", "writer.toml", "--folds", "2", "--set", "train.epochs=1",
+                           "--set", "train.eval_every=0", "--json", "--quiet", "--out", "folds"});
+  EXPECT_FALSE(folds.empty());
+}
+
 TEST_F(Language, TokenizeGoesThereAndBack) {
   EXPECT_EQ(lockstep({"tokenize", "--bytes", "Hi!"}).out, "72 105 33\n");
   EXPECT_EQ(lockstep({"tokenize", "--bytes", "--decode", "72", "105", "33"}).out, "Hi!\n");

@@ -110,9 +110,8 @@ const TextPart* named_part(const std::string& value) {
 }
 
 void draw_parts(std::vector<Document>& documents, const DataConfig& config, uint64_t seed) {
-  std::vector<size_t> order(documents.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::vector<int64_t> shuffled(order.begin(), order.end());
+  std::vector<int64_t> shuffled(documents.size());
+  std::iota(shuffled.begin(), shuffled.end(), int64_t{0});
   Rng rng(seed, Purpose::split);
   shuffle(shuffled, rng);
   size_t at = 0;

@@ -147,8 +147,8 @@ std::vector<ParameterSpec> Frozen::state(const Signal& in) const {
 std::unique_ptr<Kernel> Frozen::prepare(Device& device, const Placement& p) const {
   Placement place = p;
   place.frozen = true;
-  // Of what is tied to another layer, or has no gradient to give, nothing need be kept.
-  const bool discards = inside_->kind() == "layernorm";
+  // Gradients of weights are not made at all where there is no way down, and of shared tables.
+  const bool discards = p.needs_dx && !inside_->tied_to(Signal(p.in));
   return std::make_unique<FrozenKernel>(
       inside_->prepare(device, place),
       discards ? arena_floats(inside_->parameters(Signal(p.in))) : 0);

@@ -38,11 +38,7 @@ class RecomputingKernel final : public Kernel {
 
 }  // namespace
 
-std::string Group::text() const {
-  std::string text;
-  for (const auto& layer : body_) text += (text.empty() ? "" : "; ") + layer->text();
-  return text;
-}
+std::string Group::text() const { return recomputes_ ? "block, recomputed" : "block"; }
 
 Signal Group::output(const Signal& in) const { return output_of(body_, in); }
 
