@@ -9,7 +9,10 @@ SavedData load_for(const SavedRun& run, const std::string& name, const std::stri
   const bool reads_text = run.network->output().is_sequence();
   if (reads_text) {
     if (fs::is_directory(run.path / "model")) config.tokenizer = (run.path / "model").string();
-    if (!name.empty() && fs::is_regular_file(name)) {  // all of it, in one part
+    if (!name.empty()) {  // all of it, in one part
+      if (!fs::is_regular_file(name))
+        throw UserError(
+            "--data {}: no such file; of a language model expected a .txt, .csv or .jsonl", name);
       config.path = name;
       config.name = "text";
       config.split_column = "";
@@ -29,11 +32,11 @@ SavedData load_for(const SavedRun& run, const std::string& name, const std::stri
   if (!(data.part->sample_shape() == run.network->input()))
     throw UserError("{} has samples of {}, but the network was trained on {}", s.provenance,
                     data.part->sample_shape().text(), run.network->input().text());
-  const int64_t outputs = reads_text ? data.part->outputs() : run.network->output().elements();
-  if (data.part->outputs() != outputs)
+  if (reads_text)
+    run.network->expect_outputs(data.part->outputs(), s.provenance);
+  else if (data.part->outputs() != run.network->output().elements())
     throw UserError("{} has {} classes, but the network tells {} apart", s.provenance,
-                    data.part->outputs(), outputs);
-  if (reads_text) run.network->expect_outputs(outputs, s.provenance);
+                    data.part->outputs(), run.network->output().elements());
   return data;
 }
 

@@ -85,6 +85,7 @@ TEST_F(Language, LearnsEvaluatesAndWrites) {
   EXPECT_NEAR(e["loss"], summary["validation_loss"], 1e-4);
   const Json whole = json({"eval", "run", "--data", "book.txt", "--json"});
   EXPECT_GT(whole["samples"], e["samples"]);
+  expect_says(wrong({"eval", "run", "--data", "none.txt"}), {"none.txt: no such file"});
 
   const Arguments ask = {"generate", "run",     "--prompt", "Verse 1: ", "--max-tokens",
                          "40",       "--top-k", "40",       "--top-p",   "0.95",
