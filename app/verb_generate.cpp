@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/error.h"
 #include "generate/generator.h"
@@ -45,12 +46,9 @@ Model load(const fs::path& path) {
 std::vector<std::string> prompts_of(const Options& options) {
   if (options.prompts.empty()) return {options.prompt};
   std::vector<std::string> prompts;
-  const std::string text = read_text(options.prompts);
-  for (size_t at = 0; at < text.size();) {
-    const size_t stop = std::min(text.find('\n', at), text.size());
-    if (stop > at) prompts.push_back(text.substr(at, stop - at));
-    at = stop + 1;
-  }
+  std::istringstream lines(read_text(options.prompts));
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) prompts.push_back(line);
   if (prompts.empty()) throw UserError("{} holds no prompt; expected one a line", options.prompts);
   return prompts;
 }

@@ -9,6 +9,7 @@
 #include "presets.h"
 #include "text.h"
 #include "train/epoch_feed.h"
+#include "train/rank_memory.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -38,25 +39,10 @@ Shape input_shape(const RunConfig& config, const std::string& given) {
       config.data.name);
 }
 
-// What one rank keeps in memory while it trains, in bytes; samples come on top.
-struct Memory {
-  double weights, gradients, optimizer, activations;
-};
-
-Memory memory_of(const RunConfig& config, const Network& network) {
-  const std::unique_ptr<Device> device = make_device(config.device);
+RankMemory memory_of(const RunConfig& config, const Network& network) {
   const int64_t all = std::max<int64_t>(1, global_batch(config, 1 << 20, config.parallel.ranks));
   const int64_t rows = (all + config.parallel.ranks - 1) / config.parallel.ranks;
-  const int64_t piece = piece_size(rows, piece_limit(config.train));
-  const Sequence sequence(*device, network.layers(), network.input(), piece, false, "", 1);
-  const double outputs = static_cast<double>(piece * network.output().elements());
-  const double weights = static_cast<double>(sequence.weight_floats()) * sizeof(float);
-  const double state = static_cast<double>(sequence.state_floats()) * sizeof(float);
-  return {.weights = weights + state,
-          .gradients = weights,
-          .optimizer = weights * update_spec(config.optimizer).state_arrays(),
-          .activations = static_cast<double>(sequence.needs().stash + sequence.needs().scratch) +
-                         2 * outputs * sizeof(float)};
+  return training_memory(config, network, piece_size(rows, piece_limit(config.train)));
 }
 
 struct LayerRow {
@@ -85,7 +71,7 @@ std::string summary(const RunConfig& config, const Network& network) {
         {row.name, row.text, row.output, with_commas(row.parameters), short_count(row.flops)});
   rows.push_back(
       {"total", "", "", with_commas(network.parameter_count()), short_count(network.flops())});
-  const Memory m = memory_of(config, network);
+  const RankMemory m = memory_of(config, network);
   const std::string length = config.train.steps > 0 ? fmt::format("{} steps", config.train.steps)
                                                     : fmt::format("{} epochs", config.train.epochs);
   return fmt::format(
@@ -96,7 +82,7 @@ std::string summary(const RunConfig& config, const Network& network) {
       config.train.batch == 0 ? "full" : std::to_string(config.train.batch), length,
       config.optimizer.name, config.optimizer.lr, config.parallel.ranks,
       config.parallel.ranks == 1 ? "" : "s", m.weights / 1e6, m.gradients / 1e6, m.optimizer / 1e6,
-      m.activations / 1e6, (m.weights + m.gradients + m.optimizer + m.activations) / 1e6);
+      m.activations / 1e6, m.sum() / 1e6);
 }
 
 nlohmann::ordered_json to_json(const RunConfig& config, const Network& network) {
@@ -107,7 +93,7 @@ nlohmann::ordered_json to_json(const RunConfig& config, const Network& network) 
                       {"output", row.output},
                       {"parameters", row.parameters},
                       {"flops", row.flops}});
-  const Memory m = memory_of(config, network);
+  const RankMemory m = memory_of(config, network);
   return {{"name", config.name},
           {"description", config.description},
           {"input", network.input().text()},

@@ -29,14 +29,15 @@ std::vector<int32_t> ids_of(const std::string& text) {
   std::vector<int32_t> ids;
   const char* at = text.data();
   const char* const end = at + text.size();
-  constexpr const char* between = " ,\t\r\n[]";
+  const auto separates = [](char c) {
+    return std::string_view(" ,\t\r\n[]").find(c) != std::string_view::npos;
+  };
   while (true) {
-    while (at < end && std::string_view(between).find(*at) != std::string_view::npos) ++at;
+    while (at < end && separates(*at)) ++at;
     if (at == end) return ids;
     int32_t id = 0;
     const auto [stop, error] = std::from_chars(at, end, id);
-    if (error != std::errc() ||
-        (stop < end && !(std::string_view(between).find(*stop) != std::string_view::npos)))
+    if (error != std::errc() || (stop < end && !separates(*stop)))
       throw UserError("'{}' is not a list of token ids at character {}; expected whole numbers",
                       text.substr(0, 60), at - text.data() + 1);
     ids.push_back(id);

@@ -21,9 +21,9 @@ struct DataConfig {
   std::string features = "tf-idf";  // posts: or hashed
   int64_t vocabulary = 16384;       // posts: columns of the features
   double hidden = 0.2;              // posts: share of each user's follows that is kept for testing
-  std::string tokenizer = "bytes";    // text: or gpt2, or a folder with a tokenizer's files
-  int64_t context = 64;               // text: tokens of a sample
-  int64_t stride = 0;                 // text: a sample begins every so many tokens; 0: context
+  std::string tokenizer = "bytes";  // text: or gpt2, or a folder with a tokenizer's files
+  int64_t context = 64;             // text: tokens of a sample
+  int64_t stride = 0;               // text: a sample begins every so many tokens; 0: context
   std::string text_template = "{text}";  // text of a table: its columns merged
   std::string split_column;              // text of a table: the column that names each row's part
   int workers = 0;  // threads that prepare batches ahead; 0: the training thread does

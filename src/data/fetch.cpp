@@ -114,7 +114,9 @@ fs::path fetch(const std::string& name, const fs::path& from_folder, const Say& 
       "get "
       "{0} --from FOLDER'{3}",
       name, tried, set.files[0].name,
-      name == "mnist" ? "; data.name=mnist-sample works without fetching" : "");
+      name == "mnist"              ? "; data.name=mnist-sample works without fetching"
+      : name == "tiny-shakespeare" ? ", or name the text itself with data.path"
+                                   : "");
 }
 
 }  // namespace lockstep

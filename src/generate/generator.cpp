@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "text/unicode.h"
 
 namespace lockstep {
 namespace {
@@ -32,10 +31,10 @@ size_t unfinished(const std::string& text) {
 }
 
 // Where the first of the stop texts begins; npos: none does.
-size_t first_stop(const std::string& text, const std::vector<std::string>& stops, size_t from) {
+size_t first_stop(const std::string& text, const std::vector<std::string>& stops) {
   size_t first = std::string::npos;
   for (const std::string& stop : stops)
-    if (!stop.empty()) first = std::min(first, text.find(stop, from));
+    if (!stop.empty()) first = std::min(first, text.find(stop));
   return first;
 }
 
@@ -51,8 +50,9 @@ Generator::Generator(const std::vector<std::string>& lines, const Parameters& pa
       vocabulary_(expect_gpt2(lines).vocabulary),
       memory_(program(1).memory_bytes()) {
   if (tokenizer.size() > vocabulary_)
-    throw UserError("the tokenizer has {} tokens, but the model knows only {}", tokenizer.size(),
-                    vocabulary_);
+    throw UserError(
+        "the tokenizer has {} tokens, but the model knows only {}; use the one that belongs to it",
+        tokenizer.size(), vocabulary_);
 }
 
 Program& Generator::program(int64_t positions) {
@@ -119,7 +119,7 @@ Generation Generator::run(const std::string& prompt, const GenerationOptions& op
     tokens.push_back(token);
     ++result.tokens;
     result.text += tokenizer_.bytes_of(token);
-    const size_t stop = first_stop(result.text, options.stops, 0);
+    const size_t stop = first_stop(result.text, options.stops);
     if (stop != std::string::npos) {
       result.text.resize(stop);
       result.ending = "stop";

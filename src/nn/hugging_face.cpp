@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/strict_json.h"
 #include "nn/safetensors.h"
 
 namespace lockstep {
@@ -21,17 +22,7 @@ Json read_json(const fs::path& path) {
   if (error) throw UserError("cannot read {}: {}", path.string(), error.message());
   if (size > largest_json)
     throw UserError("{} has {} bytes; at most {} were expected", path.string(), size, largest_json);
-  std::set<std::string> keys;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > deepest) throw UserError("{} is nested more than {} deep", path.string(), deepest);
-    if (depth == 1 && event == Json::parse_event_t::key &&
-        !keys.insert(value.get<std::string>()).second)
-      throw UserError("{}: '{}' is there twice", path.string(), value.get<std::string>());
-    return true;
-  };
-  Json json = Json::parse(read_text(path), watch, false);
-  if (!json.is_object()) throw UserError("{} is not a JSON object", path.string());
-  return json;
+  return parse_object<Json>(read_text(path), path.string(), deepest);
 }
 
 class Config {

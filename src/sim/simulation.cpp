@@ -199,18 +199,8 @@ SimulatedPoint place_point(const RunConfig& config, const Cluster& cluster, int6
 RankMemory memory_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
   const Shares shares = shares_of(point, data);
-  const std::unique_ptr<Device> device = make_device(c.device);
   const Network network(c.model.layers, data.train->sample_shape());
-  const Program program(network, loss_named(c.train.loss), *device, shares.piece,
-                        data.train->sparse());
-  const Optimizer optimizer(c.optimizer, *device, 1);
-  const double weights = static_cast<double>(network.parameter_count()) * sizeof(float);
-  const KernelNeeds needs = program.sequence().needs();
-  RankMemory m{.weights = weights,
-               .gradients = weights,
-               .optimizer = weights * static_cast<double>(optimizer.arrays().size()),
-               .activations = static_cast<double>(needs.stash + needs.scratch),
-               .data = 0};
+  RankMemory m = training_memory(c, network, shares.piece, data.train->sparse());
   // Images are kept as bytes, one for each value; tables as floats.
   const double values =
       static_cast<double>(samples_of(point, data) * data.train->sample_shape().elements());

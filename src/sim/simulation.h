@@ -10,6 +10,7 @@
 #include "sim/profile.h"
 #include "train/held_batches.h"
 #include "train/observer.h"
+#include "train/rank_memory.h"
 
 namespace lockstep {
 
@@ -22,11 +23,6 @@ struct SimulatedPoint {
 };
 
 // What a rank keeps in memory, in bytes.
-struct RankMemory {
-  double weights = 0, gradients = 0, optimizer = 0, activations = 0, data = 0;
-  double sum() const { return weights + gradients + optimizer + activations + data; }
-};
-
 struct Prediction {
   int64_t ranks = 1, nodes = 1, training = 1, threads = 1;
   int64_t samples = 0, global_batch = 0, steps = 0;  // steps: an epoch

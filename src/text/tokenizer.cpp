@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
+#include <sstream>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/strict_json.h"
 #include "text/merges.h"
 #include "text/pieces.h"
 #include "text/unicode.h"
@@ -57,19 +58,16 @@ bool unspell(std::string_view text, std::string& bytes) {
   return true;
 }
 
-// JSON whose outermost keys are used once each; nothing in it goes deeper than `deepest`.
-Json parse(const std::string& text, const std::string& where, int deepest) {
-  std::unordered_map<std::string, bool> seen;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > deepest) throw UserError("{}: nested more than {} deep", where, deepest);
-    if (depth == 1 && event == Json::parse_event_t::key &&
-        !seen.emplace(value.get<std::string>(), true).second)
-      throw UserError("{}: '{}' is there twice", where, value.get<std::string>());
-    return true;
-  };
-  const Json json = Json::parse(text, watch, false);
-  if (!json.is_object()) throw UserError("{} is not a JSON object", where);
-  return json;
+// use(a line that is a merge, its number from 1)
+template <typename Use>
+void for_each_merge(const std::string& text, Use use) {
+  std::istringstream lines(text);
+  int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty() && !line.starts_with("#version")) use(line, number);
+  }
 }
 
 fs::path first_of(const fs::path& folder, std::initializer_list<const char*> names) {
@@ -124,14 +122,7 @@ void Tokenizer::Tables::set_merges(const std::string& text, const std::string& w
   merges = Merges(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   std::vector<bool> made(bytes.size());
   for (const int32_t id : of_byte) made[static_cast<size_t>(id)] = true;
-  int64_t line_number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t stop = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, stop - at);
-    at = stop + 1;
-    ++line_number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty() || line.rfind("#version", 0) == 0) continue;
+  for_each_merge(text, [&](const std::string& line, int64_t line_number) {
     const size_t space = line.find(' ');
     std::string left, right;
     if (space == std::string::npos || !unspell(line.substr(0, space), left) ||
@@ -152,7 +143,7 @@ void Tokenizer::Tables::set_merges(const std::string& text, const std::string& w
                         spelled(bytes[static_cast<size_t>(part)]));
     made[static_cast<size_t>(joined)] = true;
     if (!merges.find(a, b)) merges.add(a, b, joined);
-  }
+  });
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<Tables> tables) : tables_(std::move(tables)) {}
@@ -170,7 +161,7 @@ Tokenizer Tokenizer::bytes() {
 Tokenizer Tokenizer::from_files(const std::string& vocabulary, const std::string& merges,
                                 const std::string& where) {
   auto tables = std::make_unique<Tables>();
-  tables->set_vocabulary(parse(vocabulary, where + ": the vocabulary", 1), where);
+  tables->set_vocabulary(parse_object<Json>(vocabulary, where + ": the vocabulary", 1), where);
   tables->set_merges(merges, where + ": the merges");
   tables->vocabulary = vocabulary;
   tables->merge_lines = merges;
@@ -188,7 +179,7 @@ Tokenizer Tokenizer::read(const fs::path& folder) {
         "{} has no tokenizer; expected vocab.json and merges.txt, encoder.json and vocab.bpe, or "
         "tokenizer.json",
         folder.string());
-  const Json json = parse(read_text(both), both.string(), 16);
+  const Json json = parse_object<Json>(read_text(both), both.string(), 16);
   const auto model = json.find("model");
   if (model == json.end() || !model->is_object() || !model->contains("vocab") ||
       !model->contains("merges") || !(*model)["vocab"].is_object() ||
@@ -260,13 +251,8 @@ std::map<std::string, std::string> Tokenizer::files() const {
   const std::string end =
       tables_->end == tables_->of_byte[0] ? spelled(std::string(1, '\0')) : end_name;
   Json merges = Json::array();
-  const std::string& lines = tables_->merge_lines;
-  for (size_t at = 0; at < lines.size();) {
-    const size_t stop = std::min(lines.find('\n', at), lines.size());
-    const std::string line = lines.substr(at, stop - at);
-    if (!line.empty() && line.rfind("#version", 0) != 0) merges.push_back(line);
-    at = stop + 1;
-  }
+  for_each_merge(tables_->merge_lines,
+                 [&](const std::string& line, int64_t) { merges.push_back(line); });
   const Json byte_level{{"type", "ByteLevel"},
                         {"add_prefix_space", false},
                         {"trim_offsets", true},

@@ -61,7 +61,7 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       optimizer_(config.optimizer, device, parameters_.weights().size()),
       worker_{ranks_, device_, clock_, program_, parameters_, optimizer_, config.train.clip_norm},
       epochs_(config.train.epochs) {
-  const int64_t an_epoch = strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
+  const int64_t an_epoch = steps_an_epoch();
   if (config.train.steps > 0) epochs_ = (config.train.steps + an_epoch - 1) / an_epoch;
   if (config.schedule.warmup_steps > 0)
     config_.schedule.warmup_epochs =
@@ -81,8 +81,12 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
   if (!config.model.from.empty()) load_gpt2(config.model.from, parameters_);
 }
 
+int64_t Trainer::steps_an_epoch() const {
+  return strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
+}
+
 double Trainer::learning_rate(int64_t step) const {
-  const int64_t steps = strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
+  const int64_t steps = steps_an_epoch();
   // The first step of a warm-up already moves: the rate is that of the step's end.
   const double done = static_cast<double>(at_.epoch - 1) +
                       static_cast<double>(config_.schedule.warmup_epochs > 0 ? step : step - 1) /
@@ -363,20 +367,19 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
   stop_ = &stop;
   strategy_->prepare(worker_);
   const double start = clock_.seconds();
-  observer_.run_started({.name = config_.name,
-                         .data = data_.provenance,
-                         .device = device_.description(),
-                         .parameters = network_.parameter_count(),
-                         .samples = data_.train->size(),
-                         .epochs = epochs_,
-                         .steps_per_epoch = strategy_->one_step_an_epoch() ? 1
-                                            : config_.train.steps > 0
-                                                ? std::min(config_.train.steps, feed_.whole_epoch())
-                                                : feed_.whole_epoch(),
-                         .ranks = ranks_.size(),
-                         .strategy = config_.parallel.strategy,
-                         .backend = ranks_.backend(),
-                         .steps_done = at_.global_step});
+  const int64_t run_steps = config_.train.steps;
+  observer_.run_started(
+      {.name = config_.name,
+       .data = data_.provenance,
+       .device = device_.description(),
+       .parameters = network_.parameter_count(),
+       .samples = data_.train->size(),
+       .epochs = epochs_,
+       .steps_per_epoch = run_steps > 0 ? std::min(run_steps, steps_an_epoch()) : steps_an_epoch(),
+       .ranks = ranks_.size(),
+       .strategy = config_.parallel.strategy,
+       .backend = ranks_.backend(),
+       .steps_done = at_.global_step});
   Summary summary{.name = config_.name,
                   .data = data_.provenance,
                   .device = device_.description(),

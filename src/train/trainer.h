@@ -64,6 +64,7 @@ class Trainer final : private StepHandler {
   bool asked_to_stop() const override { return stop_->load(std::memory_order_relaxed); }
   void stopping() override { stopped_ = true; }
 
+  int64_t steps_an_epoch() const;
   EpochReport train_epoch();
   double accuracy(int64_t correct, double samples) const;
   void merge_replicas();

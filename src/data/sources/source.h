@@ -21,7 +21,7 @@ struct SourceData {
   // training part are for validation.
   bool is_cut = false;
   int64_t validation_rows = 0;
-  std::string provenance;  // "mnist (full, 60,000 + 10,000)"
+  std::string provenance;                      // "mnist (full, 60,000 + 10,000)"
   std::shared_ptr<const Tokenizer> tokenizer;  // of text
 
   int64_t test_rows() const { return samples->size() - train_rows; }

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -58,12 +59,9 @@ class CsvRows final : public Rows {
 
 class JsonRows final : public Rows {
  public:
-  explicit JsonRows(const std::string& path) : text_(read_text(path)), path_(path) {}
+  explicit JsonRows(const std::string& path) : lines_(read_text(path)), path_(path) {}
   bool next() override {
-    while (at_ < text_.size()) {
-      const size_t stop = std::min(text_.find('\n', at_), text_.size());
-      const std::string line = text_.substr(at_, stop - at_);
-      at_ = stop + 1;
+    for (std::string line; std::getline(lines_, line);) {
       ++line_;
       if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
       const Json json = Json::parse(line, nullptr, false);
@@ -85,16 +83,14 @@ class JsonRows final : public Rows {
   }
 
  private:
-  std::string text_, path_;
-  size_t at_ = 0;
+  std::istringstream lines_;
+  std::string path_;
   int64_t line_ = 0;
   std::map<std::string, std::string> fields_;
 };
 
-bool ends_with(const std::string& path, const char* extension) { return path.ends_with(extension); }
-
 std::unique_ptr<Rows> open_rows(const std::string& path) {
-  if (ends_with(path, ".csv")) return std::make_unique<CsvRows>(path);
+  if (path.ends_with(".csv")) return std::make_unique<CsvRows>(path);
   return std::make_unique<JsonRows>(path);
 }
 
@@ -127,7 +123,7 @@ void draw_parts(std::vector<Document>& documents, const DataConfig& config, uint
 }  // namespace
 
 bool is_text_table(const std::string& path) {
-  return ends_with(path, ".csv") || ends_with(path, ".jsonl");
+  return path.ends_with(".csv") || path.ends_with(".jsonl");
 }
 
 std::vector<Document> read_documents(const DataConfig& config, uint64_t seed, std::string& note) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "base/error.h"
+
+namespace lockstep {
+
+// A JSON object from somebody else's file: nested at most so deep, outermost keys there once each.
+// Header only, so that base itself needs no JSON.
+template <typename Json>
+Json parse_object(const std::string& text, const std::string& where, int deepest) {
+  std::set<std::string> keys;
+  const auto watch = [&](int depth, typename Json::parse_event_t event, Json& value) {
+    if (depth > deepest) throw UserError("{} is nested more than {} deep", where, deepest);
+    if (depth == 1 && event == Json::parse_event_t::key &&
+        !keys.insert(value.template get<std::string>()).second)
+      throw UserError("{}: '{}' is there twice", where, value.template get<std::string>());
+    return true;
+  };
+  Json json = Json::parse(text, watch, false);
+  if (!json.is_object()) throw UserError("{} is not a JSON object", where);
+  return json;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "nn/network.h"
+#include "train/run_config.h"
+
+namespace lockstep {
+
+// What one rank keeps in memory while it trains, in bytes.
+struct RankMemory {
+  double weights = 0, gradients = 0, optimizer = 0, activations = 0, data = 0;
+  double sum() const { return weights + gradients + optimizer + activations + data; }
+};
+
+// All but its samples, for pieces of so many rows.
+RankMemory training_memory(const RunConfig& config, const Network& network, int64_t rows,
+                           bool sparse = false);
+
+}  // namespace lockstep
