@@ -39,9 +39,8 @@ def iris(rounds, folder):
     os.sched_setaffinity(0, {min(cores)})  # children inherit it; taskset would add its own start to ours
     train = [PROGRAM, "train", "iris-mlp", "--quiet", "--out"]
     for turn in range(3):
-        for i in range(rounds):
-            ours.append(seconds([*train, f"{memory}/iris-{turn}-{i}"]))
-            synced.append(seconds([*train, f"{folder}/iris-{turn}-{i}"]))
+        for times, place in (ours, memory), (synced, folder):  # apart: a disk works on after a sync
+            times += [seconds([*train, f"{place}/iris-{turn}-{i}"]) for i in range(rounds)]
         out = subprocess.run(["/usr/bin/python3", str(HERE / "pytorch" / "iris.py"), str(HERE.parent / "data" / "iris.csv")],
                              check=True, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}).stdout
         theirs += json.loads(out)

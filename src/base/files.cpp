@@ -143,6 +143,8 @@ StagedFile::~StagedFile() {
   ::unlink(aside_.c_str());
 }
 
+void StagedFile::start_writing() const { ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE); }
+
 void StagedFile::commit() {
   if (::fsync(fd_) != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0)
     throw Failure("cannot write {}: {}", path_.string(), reason());
@@ -157,55 +159,25 @@ void write_file(const fs::path& path, std::string_view content) {
   write_file(path, as_bytes(content));
 }
 
-// Until none is pending; what others took may still be under way.
-void BackgroundCommits::commit_pending(std::unique_lock<std::mutex>& lock) {
-  while (!pending_.empty()) {
-    StagedFile file = std::move(pending_.front());
-    pending_.pop_front();
-    ++busy_;
-    lock.unlock();
-    std::exception_ptr error;
-    try {
+void FileGroup::add(StagedFile file) { files_.push_back(std::move(file)); }
+
+void FileGroup::commit() {
+  std::vector<StagedFile> files = std::exchange(files_, {});
+  for (const StagedFile& file : files) file.start_writing();
+  std::exception_ptr error;
+  for (StagedFile& file : files) try {
       file.commit();
     } catch (...) {
-      error = std::current_exception();
+      if (!error) error = std::current_exception();
     }
-    lock.lock();
-    if (!error_) error_ = error;
-    --busy_;
-    changed_.notify_all();
+  if (error) std::rethrow_exception(error);
+}
+
+FileGroup::~FileGroup() {
+  try {
+    commit();
+  } catch (const std::exception&) {  // whoever wanted to know has called commit()
   }
-}
-
-void BackgroundCommits::add(StagedFile file) {
-  std::unique_lock lock(mutex_);
-  pending_.push_back(std::move(file));
-  changed_.notify_all();
-  if (helper_.joinable()) return;
-  helper_ = std::thread([this] {
-    std::unique_lock own(mutex_);
-    while (!ended_) {
-      commit_pending(own);
-      changed_.wait(own, [this] { return ended_ || !pending_.empty(); });
-    }
-  });
-}
-
-void BackgroundCommits::finish() {
-  std::unique_lock lock(mutex_);
-  commit_pending(lock);
-  changed_.wait(lock, [this] { return busy_ == 0 && pending_.empty(); });
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-}
-
-BackgroundCommits::~BackgroundCommits() {
-  {
-    std::unique_lock lock(mutex_);
-    commit_pending(lock);
-    ended_ = true;
-    changed_.notify_all();
-  }
-  if (helper_.joinable()) helper_.join();
 }
 
 void make_folder(const fs::path& path) {

@@ -1,18 +1,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
-#include <deque>
-#include <exception>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace lockstep {
@@ -35,6 +30,7 @@ class StagedFile {
   ~StagedFile();
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;
+  void start_writing() const;  // without waiting for the disk
   void commit();
 
  private:
@@ -45,24 +41,15 @@ class StagedFile {
 void write_file(const fs::path& path, std::span<const uint8_t> content);
 void write_file(const fs::path& path, std::string_view content);
 
-// Commits files in the background. finish() helps, so that syncs share the disk's time, waits for
-// all, and throws what went wrong first.
-class BackgroundCommits {
+// Files that go to the disk together: their writes start at once, so that the syncs share its time.
+class FileGroup {
  public:
-  ~BackgroundCommits();
+  ~FileGroup();  // commits what it can
   void add(StagedFile file);
-  void finish();
+  void commit();  // all, then throws what went wrong first
 
  private:
-  void commit_pending(std::unique_lock<std::mutex>& lock);
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<StagedFile> pending_;
-  int busy_ = 0;
-  bool ended_ = false;
-  std::exception_ptr error_;
-  std::thread helper_;  // from the first file on
+  std::vector<StagedFile> files_;
 };
 
 void make_folder(const fs::path& path);

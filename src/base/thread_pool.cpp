@@ -82,7 +82,7 @@ void ThreadPool::run_share(int member) {
   }
 }
 
-void ThreadPool::split(int64_t count, int64_t grain, const Body& body) {
+void ThreadPool::split(int64_t count, int64_t grain, Body body) {
   if (count <= 0) return;
   if (helpers_.empty()) {
     body(0, count, 0);

@@ -3,10 +3,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/function_ref.h"
 
 namespace lockstep {
 
@@ -23,8 +24,8 @@ class ThreadPool {
 
   // Calls body(begin, end, member) once for each member with its share of [0, count), and returns
   // when all are done. Shares are whole multiples of `grain`. An exception is passed on.
-  using Body = std::function<void(int64_t begin, int64_t end, int member)>;
-  void split(int64_t count, int64_t grain, const Body& body);
+  using Body = FunctionRef<void(int64_t begin, int64_t end, int member)>;
+  void split(int64_t count, int64_t grain, Body body);
 
  private:
   void start_round();

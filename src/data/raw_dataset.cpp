@@ -26,8 +26,9 @@ void RawDataset::read(std::span<const int64_t> rows, Batch& batch) const {
   if (batch.labels.size() < rows.size()) batch.labels.resize(rows.size());
   if (batch.ids.size() < rows.size()) batch.ids.resize(rows.size());
   const std::span<float> x(batch.x);
+  const int64_t all = size();
   for (size_t i = 0; i < rows.size(); ++i) {
-    ENSURE(rows[i] >= 0 && rows[i] < size());
+    ENSURE(rows[i] >= 0 && rows[i] < all);
     read_row(rows[i], x.subspan(i * sample, sample));
     batch.labels[i] = label(rows[i]);
     batch.ids[i] = rows[i];

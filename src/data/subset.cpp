@@ -14,8 +14,9 @@ Subset::Subset(std::shared_ptr<const Dataset> whole, std::vector<int64_t> rows)
 
 void Subset::read(std::span<const int64_t> rows, Batch& batch) const {
   std::vector<int64_t> in_whole(rows.size());
+  const int64_t all = size();
   for (size_t i = 0; i < rows.size(); ++i) {
-    ENSURE(rows[i] >= 0 && rows[i] < size());
+    ENSURE(rows[i] >= 0 && rows[i] < all);
     in_whole[i] = whole_row(rows[i]);
   }
   whole_->read(in_whole, batch);

@@ -30,8 +30,9 @@ class Synchronous final : public Strategy {
     GradientBuckets buckets(
         worker.parameters, config_.overlap ? floats : INT64_MAX,
         [&](std::span<float> part) { return worker.ranks.all_reduce(part, part); }, worker.clock);
+    const bool alone = worker.ranks.size() == 1;
     // The wish to stop travels with a step's gradients; alone, it need not travel.
-    const auto stops_alone = [&] { return worker.ranks.size() == 1 && handler.asked_to_stop(); };
+    const auto stops_alone = [&] { return alone && handler.asked_to_stop(); };
     bool stop = stops_alone();
     for (int64_t step = first; step < source.steps() && !stop; ++step) {
       StepResult result{.step = step + 1, .stop = handler.asked_to_stop()};
@@ -40,8 +41,9 @@ class Synchronous final : public Strategy {
         gradients_by_tree(worker, source, share, result);
       else
         worker.gradients(source, share.mine, share.all, false, result,
-                         exchange_ == Exchange::all_reduce ? &buckets : nullptr);
-      exchange(worker, buckets, result);
+                         exchange_ == Exchange::all_reduce && !alone ? &buckets : nullptr);
+      result.times.compute = result.gradient_seconds;
+      if (!alone) exchange(worker, buckets, result);
       worker.update(handler, result);
       handler.step_done(result);
       stop = result.stop || stops_alone();
@@ -51,7 +53,6 @@ class Synchronous final : public Strategy {
 
  private:
   void exchange(Worker& worker, GradientBuckets& buckets, StepResult& result) {
-    result.times.compute = result.gradient_seconds;
     const double before = worker.clock.seconds();
     const std::span<float> all = worker.parameters.gradients_and_tail();
     const std::span<float> tail = all.last(Parameters::tail_floats);
@@ -80,7 +81,6 @@ class Synchronous final : public Strategy {
       result.times.exposed = worker.clock.seconds() - start - waiting;
     }
     worker.note("communication", before);
-    if (worker.ranks.size() == 1) return;  // doubles need not become floats
     StepTail::read(tail).put_into(result);
   }
 

@@ -22,7 +22,7 @@ double unix_seconds() {
 
 // Table k: what a byte does to the checksum when k more follow it.
 using CrcTables = std::array<std::array<uint32_t, 256>, 8>;
-CrcTables crc_tables() {
+constexpr CrcTables crc_tables() {
   CrcTables tables{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t c = i;
@@ -72,7 +72,7 @@ void start_event(std::string& event) {
 }  // namespace
 
 uint32_t crc32c(std::string_view data) {
-  static const CrcTables t = crc_tables();
+  static constexpr CrcTables t = crc_tables();
   uint32_t crc = 0xffffffffu;
   for (; data.size() >= 8; data.remove_prefix(8)) {  // eight bytes at a time
     uint64_t word;

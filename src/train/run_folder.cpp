@@ -148,7 +148,7 @@ RunFolder::RunFolder(const fs::path& path, const RunConfig& config, int64_t resu
       log_every_(config.train.log_every),
       metrics_(path / "metrics.jsonl", resumed_after > 0) {
   if (config.report.tensorboard) events_ = std::make_unique<EventFile>(path_);
-  commits_.add({path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config)});
+  write_file(path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config));
 }
 
 void RunFolder::log(int64_t step, const MetricsLine& line) {
@@ -237,8 +237,8 @@ std::string summary_json(const Summary& s) {
 void RunFolder::run_ended(const Summary& summary) {
   metrics_.flush();
   if (events_) events_->flush();
-  commits_.add({path_ / "summary.json", summary_json(summary)});
-  commits_.finish();
+  files_.add({path_ / "summary.json", summary_json(summary)});
+  files_.commit();
 }
 
 std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& network,
@@ -262,14 +262,13 @@ void RunFolder::save(const Parameters& parameters, const Network& network, const
     save(merged(*size, parameters), Network({text(plain)}, network.input()), data);
     return;
   }
-  commits_.add({folder / "model.safetensors",
-                saved_model(parameters, network, data.train->classes(), data.normalizer)});
+  files_.add({folder / "model.safetensors",
+              saved_model(parameters, network, data.train->classes(), data.normalizer)});
   if (!data.tokenizer) return;
-  for (const auto& [name, content] : data.tokenizer->files())
-    commits_.add({folder / name, content});
+  for (const auto& [name, content] : data.tokenizer->files()) files_.add({folder / name, content});
   if (size)
     for (const auto& [name, content] : gpt2_files(*size, data.tokenizer->end_of_text()))
-      commits_.add({folder / name, content});
+      files_.add({folder / name, content});
 }
 
 double one_rank_rate(const fs::path& run) {

@@ -28,7 +28,7 @@ class RunFolder final : public Observer {
   void run_ended(const Summary& summary) override;  // and finishes
 
   void save(const Parameters& parameters, const Network& network, const DataSplits& data);
-  void finish() { commits_.finish(); }  // all that was saved is on the disk
+  void finish() { files_.commit(); }  // all that was saved is on the disk
 
  private:
   void log(int64_t step, const MetricsLine& line);
@@ -37,7 +37,7 @@ class RunFolder final : public Observer {
   int64_t log_every_;
   LineFile metrics_;
   std::unique_ptr<EventFile> events_;  // where TensorBoard's are wanted
-  BackgroundCommits commits_;
+  FileGroup files_;
 };
 
 // The content of model.safetensors.

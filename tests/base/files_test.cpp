@@ -60,16 +60,18 @@ TEST_F(Files, AStagedFileChangesNothingUntilItIsCommitted) {
   EXPECT_EQ(read_text(folder_ / "a"), "new");
 }
 
-TEST_F(Files, BackgroundCommitsAreDoneWhenFinishedAndReportWhatFailed) {
-  BackgroundCommits commits;
-  commits.add({folder_ / "a", "1"});
-  commits.add({folder_ / "b", "2"});
-  commits.finish();
+TEST_F(Files, AGroupIsCommittedAsAWholeAndReportsWhatFailed) {
+  FileGroup files;
+  files.add({folder_ / "a", "1"});
+  files.add({folder_ / "b", "2"});
+  files.commit();
   EXPECT_EQ(read_text(folder_ / "a") + read_text(folder_ / "b"), "12");
   fs::create_directory(folder_ / "c");
   write_file(folder_ / "c" / "inside", "x");
-  commits.add({folder_ / "c", "a file cannot replace a folder"});
-  expect_error<Failure>([&] { commits.finish(); }, "cannot write");
+  files.add({folder_ / "c", "a file cannot replace a folder"});
+  files.add({folder_ / "d", "comes after it"});
+  expect_error<Failure>([&] { files.commit(); }, "cannot write");
+  EXPECT_EQ(read_text(folder_ / "d"), "comes after it");
 }
 
 TEST_F(Files, AMissingFileAndAFolderAreTheUsersMistakes) {

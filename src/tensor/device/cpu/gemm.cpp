@@ -1,5 +1,7 @@
 #include "tensor/device/cpu/gemm.h"
 
+#include "tensor/device/cpu/gemm_thin.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tensor/device/cpu/gemm.cpp"
 #include <hwy/foreach_target.h>
@@ -11,7 +13,6 @@
 namespace lockstep {
 // A block of a (row_block × depth_block floats) stays in the second-level cache, a panel of b
 // (depth_block × 2 vectors) in the first.
-constexpr int64_t depth_block = 256;
 constexpr int64_t row_block = 288;
 constexpr int64_t column_block = 1024;  // of c: stays in the third-level cache while k goes on
 constexpr int64_t widest_panel = 32;    // two AVX-512 vectors
@@ -110,77 +111,6 @@ void pack_row_strips(const float* a, int64_t rows, int64_t stride, int64_t depth
   }
 }
 
-// One row of c, columns n0 up to n1, where b^T lies in memory: a product of vectors each.
-void row_block_dot_b(const Gemm& g, int64_t n0, int64_t n1) {
-  const Floats d;
-  constexpr int64_t at_once = 4;
-  const float* a = g.a.data;
-  for (int64_t j = n0; j < n1; j += at_once) {
-    const int64_t count = std::min(at_once, n1 - j);
-    const float* b[at_once];
-    Vec sums[2 * at_once];
-    for (int64_t r = 0; r < at_once; ++r) {
-      b[r] = g.b.data + (j + std::min(r, count - 1)) * g.b.column_stride;
-      sums[2 * r] = sums[2 * r + 1] = hn::Zero(d);
-    }
-    int64_t k = 0;
-    for (; k + 2 * lanes() <= g.k; k += 2 * lanes()) {
-      const Vec a0 = hn::LoadU(d, a + k), a1 = hn::LoadU(d, a + k + lanes());
-      for (int64_t r = 0; r < at_once; ++r) {
-        sums[2 * r] = hn::MulAdd(a0, hn::LoadU(d, b[r] + k), sums[2 * r]);
-        sums[2 * r + 1] = hn::MulAdd(a1, hn::LoadU(d, b[r] + k + lanes()), sums[2 * r + 1]);
-      }
-    }
-    for (; k < g.k; k += lanes())
-      for (int64_t r = 0; r < at_once; ++r)
-        sums[2 * r] =
-            hn::MulAdd(load_part(a + k, g.k - k), load_part(b[r] + k, g.k - k), sums[2 * r]);
-    for (int64_t r = 0; r < count; ++r) {
-      float value = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[2 * r], sums[2 * r + 1])));
-      if (g.accumulate) value += g.c[j + r];
-      if (g.bias) value += g.bias[j + r];
-      g.c[j + r] = g.relu ? std::max(value, 0.0f) : value;
-    }
-  }
-}
-
-// One row of c, columns n0 up to n1: rows of b are read from end to end, a few at a time, as memory
-// likes it. Each sum is taken in the order of gemm_block's.
-void row_block_times_b(const Gemm& g, int64_t n0, int64_t n1, float* sums) {
-  const Floats d;
-  constexpr int64_t at_once = 8;
-  for (int64_t k0 = 0; k0 < g.k; k0 += depth_block) {
-    const int64_t k1 = std::min(g.k, k0 + depth_block);
-    std::fill(sums, sums + (n1 - n0), 0.0f);
-    for (int64_t k = k0; k < k1; k += at_once) {
-      const int64_t rows = std::min(at_once, k1 - k);
-      const float* b = g.b.data + k * g.b.row_stride + n0;
-      Vec a[at_once];
-      for (int64_t r = 0; r < at_once; ++r)
-        a[r] = r < rows ? hn::Set(d, g.a.data[(k + r) * g.a.column_stride]) : hn::Zero(d);
-      for (int64_t j = 0; j < n1 - n0; j += lanes()) {
-        const int64_t left = n1 - n0 - j;
-        Vec sum = load_part(sums + j, left);
-        if (rows == at_once && left >= lanes()) {
-          for (int64_t r = 0; r < at_once; ++r)
-            sum = hn::MulAdd(a[r], hn::LoadU(d, b + r * g.b.row_stride + j), sum);
-        } else {
-          for (int64_t r = 0; r < rows; ++r)
-            sum = hn::MulAdd(a[r], load_part(b + r * g.b.row_stride + j, left), sum);
-        }
-        store_part(sum, sums + j, left);
-      }
-    }
-    const bool last = k1 == g.k, add = g.accumulate || k0 > 0;
-    for (int64_t j = n0; j < n1; ++j) {
-      float value = sums[j - n0];
-      if (add) value += g.c[j];
-      if (last && g.bias) value += g.bias[j];
-      g.c[j] = last && g.relu ? std::max(value, 0.0f) : value;
-    }
-  }
-}
-
 void gemm_block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
   const int64_t width = tile_columns();
   float* packed_a = scratch;
@@ -248,8 +178,6 @@ namespace lockstep {
 
 HWY_EXPORT(gemm_block);
 HWY_EXPORT(panel_width);
-HWY_EXPORT(row_block_times_b);
-HWY_EXPORT(row_block_dot_b);
 
 namespace {
 
@@ -285,13 +213,9 @@ void narrow_block(const Gemm& g, int64_t m0, int64_t m1, float* scratch) {
 
 // Rows m0..m1, columns n0..n1 of the result.
 void block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
+  if (run_thin(g, m0, m1, n0, n1, scratch, scratch_floats)) return;
   if (g.n <= narrow && m1 - m0 > narrow)
     narrow_block(g, m0, m1, scratch);
-  else if (g.m == 1 && g.a.column_stride == 1 && g.b.row_stride == 1 && n1 - n0 > widest_panel)
-    HWY_DYNAMIC_DISPATCH(row_block_dot_b)(g, n0, n1);
-  else if (g.m == 1 && g.b.column_stride == 1 && n1 - n0 > widest_panel)
-    for (int64_t j = n0; j < n1; j += packed_a_floats)  // its sums take the place of a's copy
-      HWY_DYNAMIC_DISPATCH(row_block_times_b)(g, j, std::min(n1, j + packed_a_floats), scratch);
   else
     HWY_DYNAMIC_DISPATCH(gemm_block)(g, m0, m1, n0, n1, scratch);
 }

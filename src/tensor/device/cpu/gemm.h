@@ -19,7 +19,8 @@ inline Matrix transposed(const float* data, int64_t columns) { return {data, 1, 
 
 // c = relu(a b + bias) (+ c), c row-major. The order of a sum depends on k alone: neither the
 // number of rows nor of threads changes a bit of the result. (One row times a transposed b has an
-// order of its own, so that b is read at the speed of memory: a language model's next word.)
+// order of its own, so that b is read at the speed of memory: a language model's next word. So have
+// results of up to four columns.)
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   Matrix a{}, b{};
@@ -29,6 +30,8 @@ struct Gemm {
   const float* bias = nullptr;  // readable to the end of its last cache line
   bool relu = false;
 };
+
+constexpr int64_t depth_block = 256;  // terms summed in registers before they are added to c
 
 size_t gemm_scratch_bytes(int threads);
 void run(const Gemm& gemm, ThreadPool& pool, std::byte* scratch);

@@ -33,8 +33,6 @@ double sigmoid_row(const float* z, const float* target, float* dz, float scale, 
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-constexpr int64_t most_narrow = 4;
-
 // Of lanes beyond the row.
 HWY_INLINE Vec load_or(const float* from, int64_t left, float otherwise) {
   const Floats d;
@@ -73,46 +71,69 @@ HWY_INLINE double softmax_row(const float* y, int64_t label, float* dy, float sc
 }
 
 // As many rows as a vector has lanes, a row a lane: for outputs that would leave it mostly empty.
+template <int Outputs>
 HWY_INLINE void softmax_narrow(int64_t rows, const float* y, const int32_t* labels, float* dy,
-                               float scale, int64_t outputs, LossSums& sums) {
+                               float scale, LossSums& sums) {
   const Floats d;
-  const hn::RebindToSigned<Floats> indices;
+  const hn::RebindToSigned<Floats> di;
   // Lanes beyond the last row repeat it.
-  const auto row = hn::Min(hn::Iota(indices, 0), hn::Set(indices, static_cast<int32_t>(rows - 1)));
-  const auto first = hn::Mul(row, hn::Set(indices, static_cast<int32_t>(outputs)));
-  Vec most = hn::GatherIndex(d, y, first);
-  for (int64_t o = 1; o < outputs; ++o) most = hn::Max(most, hn::GatherIndex(d, y + o, first));
-  HWY_ALIGN float powers[most_narrow * HWY_MAX_BYTES / sizeof(float)];
-  Vec sum = hn::Zero(d);
-  for (int64_t o = 0; o < outputs; ++o) {
-    const Vec power = hn::Exp(d, hn::Sub(hn::GatherIndex(d, y + o, first), most));
-    sum = hn::Add(sum, power);
-    hn::Store(power, d, powers + o * lanes());
+  const auto row = hn::Min(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(rows - 1)));
+  const auto first = hn::Mul(row, hn::Set(di, Outputs));
+  const auto label = hn::GatherIndex(di, labels, row);
+  Vec values[Outputs];
+  Vec most = values[0] = hn::GatherIndex(d, y, first);
+  for (int o = 1; o < Outputs; ++o)
+    most = hn::Max(most, values[o] = hn::GatherIndex(d, y + o, first));
+  Vec powers[Outputs], sum = hn::Zero(d), own = hn::Zero(d);
+  auto answer = hn::Set(di, -1);  // of equal outputs the first
+  for (int o = Outputs - 1; o >= 0; --o) {
+    answer = hn::IfThenElse(hn::RebindMask(di, hn::Eq(values[o], most)), hn::Set(di, o), answer);
+    own = hn::IfThenElse(hn::RebindMask(d, hn::Eq(label, hn::Set(di, o))), values[o], own);
   }
-  HWY_ALIGN float largest[HWY_MAX_BYTES / sizeof(float)], log_sum[HWY_MAX_BYTES / sizeof(float)],
-      share[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(most, d, largest);
+  for (int o = 0; o < Outputs; ++o)
+    sum = hn::Add(sum, powers[o] = hn::Exp(d, hn::Sub(values[o], most)));
+  const auto there = hn::FirstN(di, static_cast<size_t>(rows));
+  sums.correct += static_cast<int64_t>(hn::CountTrue(di, hn::And(there, hn::Eq(answer, label))));
+  constexpr int64_t widest = HWY_MAX_BYTES / sizeof(float);
+  HWY_ALIGN float log_sum[widest], largest[widest], owns[widest];
   hn::Store(hn::Log(d, sum), d, log_sum);
-  hn::Store(hn::Div(hn::Set(d, scale), sum), d, share);
-  for (int64_t n = 0; n < rows; ++n, y += outputs) {
-    const int64_t label = labels[n];
-    sums.loss += double(log_sum[n]) + largest[n] - y[label];
-    sums.correct += y[label] == largest[n] && std::find(y, y + label, largest[n]) == y + label;
-    if (!dy) continue;
-    for (int64_t o = 0; o < outputs; ++o) *dy++ = powers[o * lanes() + n] * share[n];
-    dy[label - outputs] -= scale;
+  hn::Store(most, d, largest);
+  hn::Store(own, d, owns);
+  for (int64_t n = 0; n < rows; ++n) sums.loss += double(log_sum[n]) + largest[n] - owns[n];
+  if (!dy) return;
+  HWY_ALIGN float gradients[Outputs * widest];
+  const Vec share = hn::Div(hn::Set(d, scale), sum);
+  for (int o = 0; o < Outputs; ++o) {
+    const auto right = hn::RebindMask(d, hn::Eq(label, hn::Set(di, o)));
+    const Vec target = hn::IfThenElseZero(right, hn::Set(d, scale));
+    hn::Store(hn::Sub(hn::Mul(powers[o], share), target), d, gradients + o * lanes());
   }
+  for (int64_t n = 0; n < rows; ++n)
+    for (int o = 0; o < Outputs; ++o) *dy++ = gradients[o * lanes() + n];
+}
+
+template <int Outputs>
+LossSums narrow_rows(int64_t rows, const float* y, const int32_t* labels, float* dy, float scale) {
+  LossSums sums;
+  for (int64_t n = 0; n < rows; n += lanes())
+    softmax_narrow<Outputs>(std::min(lanes(), rows - n), y + n * Outputs, labels + n,
+                            dy ? dy + n * Outputs : nullptr, scale, sums);
+  return sums;
 }
 
 LossSums softmax_rows(int64_t rows, const float* y, const int32_t* labels, float* dy, float scale,
                       int64_t outputs) {
-  LossSums sums;
-  if (outputs <= most_narrow) {
-    for (int64_t n = 0; n < rows; n += lanes())
-      softmax_narrow(std::min(lanes(), rows - n), y + n * outputs, labels + n,
-                     dy ? dy + n * outputs : nullptr, scale, outputs, sums);
-    return sums;
+  switch (outputs) {
+    case 1:
+      return narrow_rows<1>(rows, y, labels, dy, scale);
+    case 2:
+      return narrow_rows<2>(rows, y, labels, dy, scale);
+    case 3:
+      return narrow_rows<3>(rows, y, labels, dy, scale);
+    case 4:
+      return narrow_rows<4>(rows, y, labels, dy, scale);
   }
+  LossSums sums;
   for (int64_t n = 0; n < rows; ++n) {
     bool correct = false;
     sums.loss += softmax_row(y + n * outputs, labels[n], dy ? dy + n * outputs : nullptr, scale,

@@ -51,20 +51,38 @@ double squares(const float* values, int64_t count) {
   return total;
 }
 
+// Several vectors of columns at a time: each sum waits for its last addition.
+template <int Vectors>
+HWY_INLINE void sum_vectors(const float* matrix, int64_t rows, int64_t stride, int64_t columns,
+                            float* sums, bool accumulate) {
+  const Floats d;
+  const int64_t last = (Vectors - 1) * lanes(), left = columns - last;
+  Vec sum[Vectors];
+  for (int v = 0; v < Vectors; ++v) sum[v] = hn::Zero(d);
+  if (accumulate) {
+    for (int v = 0; v < Vectors - 1; ++v) sum[v] = hn::LoadU(d, sums + v * lanes());
+    sum[Vectors - 1] = load_part(sums + last, left);
+  }
+  for (int64_t row = 0; row < rows; ++row, matrix += stride) {
+    for (int v = 0; v < Vectors - 1; ++v)
+      sum[v] = hn::Add(sum[v], hn::LoadU(d, matrix + v * lanes()));
+    sum[Vectors - 1] = hn::Add(sum[Vectors - 1], load_part(matrix + last, left));
+  }
+  for (int v = 0; v < Vectors - 1; ++v) hn::StoreU(sum[v], d, sums + v * lanes());
+  store_part(sum[Vectors - 1], sums + last, left);
+}
+
 void sum_columns(const float* matrix, int64_t rows, int64_t stride, int64_t begin, int64_t end,
                  float* sums, bool accumulate) {
-  const Floats d;
-  int64_t c = begin;
-  for (; c + lanes() <= end; c += lanes()) {
-    Vec sum = accumulate ? hn::LoadU(d, sums + c) : hn::Zero(d);
-    for (int64_t row = 0; row < rows; ++row)
-      sum = hn::Add(sum, hn::LoadU(d, matrix + row * stride + c));
-    hn::StoreU(sum, d, sums + c);
-  }
-  for (; c < end; ++c) {
-    float sum = accumulate ? sums[c] : 0;
-    for (int64_t row = 0; row < rows; ++row) sum += matrix[row * stride + c];
-    sums[c] = sum;
+  for (int64_t c = begin; c < end;) {
+    const int64_t columns = end - c;
+    if (columns > 3 * lanes()) {
+      sum_vectors<4>(matrix + c, rows, stride, columns, sums + c, accumulate);
+      c += 4 * lanes();
+    } else {
+      sum_vectors<1>(matrix + c, rows, stride, columns, sums + c, accumulate);
+      c += lanes();
+    }
   }
 }
 
