@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "parallel/strategies.h"
 
@@ -51,9 +52,9 @@ class ParameterServer final : public Strategy {
     workers_ = training_ranks(worker.ranks.size());
     const int server = worker.ranks.rank() - workers_;
     if (server < 0 || shard_optimizer_) return;
-    gradients_.resize(shard_of(worker, server).size());
+    gradients_ = Buffer(shard_of(worker, server).size_bytes());
     shard_optimizer_ =
-        std::make_unique<Optimizer>(optimizer_config_, worker.device, gradients_.size());
+        std::make_unique<Optimizer>(optimizer_config_, worker.device, gradients_.floats().size());
   }
 
   void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
@@ -153,11 +154,11 @@ class ParameterServer final : public Strategy {
   // A push of every worker makes one step; pushes are added in the order of ranks.
   void serve_together(Worker& worker, std::span<float> weights) {
     Communicator& ranks = worker.ranks;
-    std::vector<float> arriving(weights.size());
+    const std::span<float> sum = gradients_.floats();
+    const Buffer arriving(workers_ > 1 ? weights.size_bytes() : 0);
     for (;;) {
       Push push;
       Reply reply{.version = ++version_};
-      std::fill(gradients_.begin(), gradients_.end(), 0.0f);
       int done = 0;
       for (int from = 0; from < workers_; ++from) {
         ranks.receive(bytes_to_fill(push), from, push_tag).wait();
@@ -166,12 +167,12 @@ class ParameterServer final : public Strategy {
           continue;
         }
         reply.stop = reply.stop || push.stop;
-        ranks.receive(bytes_of(std::span(arriving)), from, gradient_tag).wait();
-        worker.device.add(gradients_, arriving);
+        ranks.receive(bytes_of(from == 0 ? sum : arriving.floats()), from, gradient_tag).wait();
+        if (from > 0) worker.device.add(sum, arriving.floats());
       }
       if (done == workers_) return;
       ENSURE(done == 0);  // all workers make the same number of steps
-      shard_optimizer_->step(weights, gradients_, static_cast<float>(push.rate), 1);
+      shard_optimizer_->step(weights, sum, static_cast<float>(push.rate), 1);
       for (int to = 0; to < workers_; ++to) send_weights(ranks, to, reply, weights);
     }
   }
@@ -195,8 +196,8 @@ class ParameterServer final : public Strategy {
       if (push.done) {
         working[static_cast<size_t>(from)] = false;
       } else {
-        ranks.receive(bytes_of(std::span(gradients_)), from, gradient_tag).wait();
-        shard_optimizer_->step(weights, gradients_, static_cast<float>(push.rate),
+        ranks.receive(bytes_of(gradients_.floats()), from, gradient_tag).wait();
+        shard_optimizer_->step(weights, gradients_.floats(), static_cast<float>(push.rate),
                                static_cast<float>(push.clip_scale));
         const int64_t staleness = version_ - push.version;
         staleness_sum_ += staleness;
@@ -226,7 +227,7 @@ class ParameterServer final : public Strategy {
   int workers_ = 0;
   int64_t version_ = 0;  // server: updates made; worker: of the weights it holds
   std::unique_ptr<Optimizer> shard_optimizer_;
-  std::vector<float> gradients_;
+  Buffer gradients_;
   int64_t pushes_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
 };
 
