@@ -21,15 +21,6 @@ double memory_of_machine() {
          static_cast<double>(::sysconf(_SC_PAGE_SIZE));
 }
 
-using Tables = std::map<std::string, SizeTable>;
-
-void keep_quicker(Tables& tables, const Tables& other) {
-  for (const auto& [name, table] : other) {
-    const auto [known, added] = tables.try_emplace(name, table);
-    if (!added) known->second.keep_quicker(table);
-  }
-}
-
 // What writing a checkpoint takes here.
 double checkpoint_seconds(const RankMemory& memory) {
   const ScratchFolder scratch(profile_path().parent_path());
@@ -49,7 +40,7 @@ void refine_tables(Profile& profile, const Say& say) {
     return;
   }
   run_thread_ranks(2, 60, [&](Communicator& ranks) {
-    const Tables tables = measure_operations(ranks);
+    const auto tables = measure_operations(ranks);
     if (ranks.rank() == 0) keep_quicker(profile.threads, tables);
   });
   make_folder(profile_path().parent_path());

@@ -48,9 +48,9 @@ StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, 
                  (like - before->first) / (after->first - before->first));
 }
 
-void keep_quicker(NetworkCosts& costs, const NetworkCosts& other) {
+void NetworkCosts::keep_quicker(const NetworkCosts& other) {
   for (const auto& [ranks, cost] : other.by_ranks) {
-    const auto [mine, added] = costs.by_ranks.try_emplace(ranks, cost);
+    const auto [mine, added] = by_ranks.try_emplace(ranks, cost);
     if (!added && cost.step() < mine->second.step()) mine->second = cost;
   }
 }

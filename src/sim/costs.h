@@ -34,14 +34,12 @@ struct NetworkCosts {
   int64_t parameters = 0;  // floats that a step updates
   std::string measured;    // when
   std::map<int, StepCost> by_ranks;
+  void keep_quicker(const NetworkCosts& other);  // for each number of ranks: the less disturbed
 };
 
 // With so many ranks on a node of so many cores, of a processor that is `speed` times as fast. A
 // node is taken to be balanced as the measured machine is: as full, it slows down as much.
 StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, int cores);
-
-// Of two measurements, the quicker one for each number of ranks: the less disturbed.
-void keep_quicker(NetworkCosts& costs, const NetworkCosts& other);
 
 // Seconds by bytes: straight lines between what was measured, and beyond.
 class SizeTable {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "comm/backend/self.h"
 #include "data/loader.h"
@@ -225,7 +226,9 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
 std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   const WallClock clock;
   constexpr size_t most = 32 << 20;
-  std::vector<float> mine(most / sizeof(float)), all(2 * most / sizeof(float)), work(16384);
+  const Buffer mine_memory(most), all_memory(2 * most);  // on large pages, as a network's arena
+  const std::span<float> mine = mine_memory.floats(), all = all_memory.floats();
+  std::vector<float> work(16384);
   std::map<std::string, SizeTable> tables;
   const int other = 1 - ranks.rank();
   // `use`: what a rank does with the data next. Where they are in the cache of another core that
@@ -241,7 +244,7 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   const auto measure = [&](const std::string& name, size_t limit, const auto& run,
                            const auto& use) {
     for (size_t bytes = 64; bytes <= limit; bytes *= 2) {
-      const std::span<float> part = std::span(mine).first(bytes / sizeof(float));
+      const std::span<float> part = mine.first(bytes / sizeof(float));
       std::vector<double> samples;
       const int rounds =
           bytes <= 65536 ? 80
@@ -272,7 +275,7 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
       "exchange", most,
       [&](std::span<float> part) {
         Request out = ranks.send(std::as_bytes(part), other, 5);
-        ranks.receive(bytes_of(std::span(all).first(part.size())), other, 5).wait();
+        ranks.receive(bytes_of(all.first(part.size())), other, 5).wait();
         out.wait();
       },
       nothing);
@@ -301,21 +304,21 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   measure(
       "gather", most,
       [&](std::span<float> part) {
-        ranks.gather(std::as_bytes(part), bytes_of(std::span(all)), counts(part), 0).wait();
+        ranks.gather(std::as_bytes(part), bytes_of(all), counts(part), 0).wait();
       },
       [&](std::span<float> part) {
-        if (ranks.rank() == 0) reads(std::span(all).subspan(part.size(), part.size()));
+        if (ranks.rank() == 0) reads(all.subspan(part.size(), part.size()));
       });
   measure(
       "scatter", most,
       [&](std::span<float> part) {
-        ranks.scatter(std::as_bytes(std::span(all)), bytes_of(part), counts(part), 0).wait();
+        ranks.scatter(std::as_bytes(all), bytes_of(part), counts(part), 0).wait();
       },
       nothing);
   measure(
       "all-gather", 65536,
       [&](std::span<float> part) {
-        ranks.all_gather(std::as_bytes(part), bytes_of(std::span(all)), counts(part)).wait();
+        ranks.all_gather(std::as_bytes(part), bytes_of(all), counts(part)).wait();
       },
       nothing);
   measure(

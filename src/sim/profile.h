@@ -20,6 +20,14 @@ struct Profile {
   std::map<std::string, NetworkCosts> networks;  // by network_key
 };
 
+template <typename Costs>
+void keep_quicker(std::map<std::string, Costs>& known, const std::map<std::string, Costs>& other) {
+  for (const auto& [key, costs] : other) {
+    const auto [mine, added] = known.try_emplace(key, costs);
+    if (!added) mine->second.keep_quicker(costs);
+  }
+}
+
 // What the costs of a network depend on.
 std::string network_key(const RunConfig& config, const Shape& input, int64_t rows);
 

@@ -250,8 +250,7 @@ void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& 
   const std::string key = key_of(point, data);
   NetworkCosts costs = measure_costs(point.config, data, shares.piece, profile.cores, seconds);
   costs.measured = time_text();
-  const auto [known, added] = profile.networks.try_emplace(key, costs);
-  if (!added) keep_quicker(known->second, costs);
+  keep_quicker(profile.networks, {{key, costs}});
 }
 
 const NetworkCosts& known_costs(const SimulatedPoint& point, const DataSplits& data,
