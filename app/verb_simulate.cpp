@@ -30,8 +30,8 @@ struct Options {
   std::vector<std::string> limits;
   int threads = 0, rounds = 5;
   int64_t folds = 0, samples = 0;
-  bool bench = false, validate = false, numerics = false, sweep = false, trace = false,
-       oversubscribe = false, list = false, json = false, quiet = false;
+  bool bench = false, validate = false, numerics = false, crossval = false, sweep = false,
+       trace = false, oversubscribe = false, list = false, json = false, quiet = false;
 };
 
 void list_clusters() {
@@ -112,7 +112,7 @@ void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>&
     const fs::path run = folder_of(folder, points, point);
     Progress progress(wall, options.quiet);
     const std::string text =
-        options.folds > 0
+        options.crossval
             ? simulate_crossval(point, predictor.data, predictor.profile, predictor.cluster,
                                 predictor.how, run, interrupt.flag())
             : simulate_numerics(point, predictor.data, predictor.profile, predictor.cluster,
@@ -223,7 +223,7 @@ void simulate(const Options& options) {
                      options.json);
     return;
   }
-  if (options.numerics || options.folds > 0) {
+  if (options.numerics || options.crossval) {
     simulate_numbers(options, points, predictor, folder);
     return;
   }
@@ -292,7 +292,9 @@ Examples:
       ->delimiter(',');
   verb->add_flag("--numerics", options->numerics,
                  "train virtual ranks with real numbers: accuracy too");
-  verb->add_option("--folds", options->folds, "with numbers, a cross-validation of so many folds")
+  verb->add_flag("--crossval", options->crossval,
+                 "with numbers, a cross-validation of crossval.folds folds");
+  verb->add_option("--folds", options->folds, "the same with so many folds")
       ->check(CLI::Range(2, 100000));
   verb->add_option("--samples", options->samples,
                    "as if the training part had so many samples (not with --numerics)")
@@ -327,7 +329,10 @@ Examples:
   verb->add_flag("--list", options->list, "clusters that come with lockstep");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
-  verb->callback([options] { simulate(*options); });
+  verb->callback([options] {
+    options->crossval = options->crossval || options->folds > 0;
+    simulate(*options);
+  });
 }
 
 }  // namespace lockstep

@@ -52,24 +52,25 @@ void Worker::reduce_touched(const Reduce& reduce) {
   if (!parameters.touched() || ranks.size() == 1) return;
   share_touched();
   const std::span<float> gradients = parameters.gradients();
-  const auto each = [&](const auto& use) {  // spans of touched rows, on all ranks the same
-    for (const auto [begin, count] : parameters.active())
-      if (begin < parameters.dense_begin()) use(gradients.subspan(begin, count));
-  };
+  std::vector<std::span<float>> touched;  // on all ranks the same
   size_t floats = 0, at = 0;
-  each([&](std::span<float> rows) { floats += rows.size(); });
-  const auto memory = std::make_unique_for_overwrite<float[]>(floats);
-  const std::span<float> packed(memory.get(), floats);
-  each([&](std::span<float> rows) {
-    device.copy(rows, packed.subspan(at, rows.size()));
+  for (const auto [begin, count] : parameters.active())
+    if (begin < parameters.dense_begin()) {
+      touched.push_back(gradients.subspan(begin, count));
+      floats += count;
+    }
+  if (packed.bytes() < floats * sizeof(float)) packed = Buffer(2 * floats * sizeof(float));
+  const std::span<float> travelling = packed.floats().first(floats);
+  for (const std::span<float> rows : touched) {
+    device.copy(rows, travelling.subspan(at, rows.size()));
     at += rows.size();
-  });
-  reduce(packed).wait();
+  }
+  reduce(travelling).wait();
   at = 0;
-  each([&](std::span<float> rows) {
-    device.copy(packed.subspan(at, rows.size()), rows);
+  for (const std::span<float> rows : touched) {
+    device.copy(travelling.subspan(at, rows.size()), rows);
     at += rows.size();
-  });
+  }
 }
 
 void Worker::update(StepHandler& handler, StepResult& result) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "comm/communicator.h"
 #include "nn/parameters.h"
@@ -37,6 +38,7 @@ struct Worker {
   Optimizer& optimizer;
   double clip_norm = 0;
   Trace* trace = nullptr;
+  Buffer packed{};  // gradients of touched rows on their way
 
   // Adds (or, unless `accumulate`, writes) the gradients of the next `rows` samples, divided by
   // `divisor`, and adds their figures to the result. Buckets reduce during the last piece.

@@ -137,7 +137,7 @@ void CostedDevice::scale(std::span<float> values, float factor) {
 
 void CostedDevice::copy(std::span<const float> from, std::span<float> to) {
   if (inside_) inside_->copy(from, to);
-  clock_.spend(cost_.add * 2 / 3 * static_cast<double>(to.size()));
+  clock_.spend(cost_.copy * static_cast<double>(to.size()));
 }
 
 double CostedDevice::squared_norm(std::span<const float> values) {

@@ -21,6 +21,7 @@ StepCost between(const StepCost& a, const StepCost& b, double share) {
   c.norm = between(a.norm, b.norm, share);
   c.update = between(a.update, b.update, share);
   c.add = between(a.add, b.add, share);
+  c.copy = between(a.copy, b.copy, share);
   c.load = between(a.load, b.load, share);
   c.spread = between(a.spread, b.spread, share);
   return c;

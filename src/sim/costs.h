@@ -21,6 +21,7 @@ struct StepCost {
   double inference = 1;             // forward where nothing is learnt, as a share of forward
   double norm = 0, update = 0;      // of all parameters
   double add = 0;                   // seconds a float, where gradients are summed
+  double copy = 0;                  // the same, where they are packed and unpacked
   double load = 0;                  // seconds a row
   double spread = 0;                // of whole steps: half the width of their middle half, relative
 

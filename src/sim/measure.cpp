@@ -148,6 +148,24 @@ double inference_share(const RunConfig& config, const Held& held, const StepCost
   return seconds / forward;
 }
 
+// As gradients are packed for others and unpacked: with sparse inputs, rows here and there.
+double copy_seconds_a_float(Device& device, const Parameters& parameters) {
+  const WallClock clock;
+  const std::vector<Parameters::Span> spans = parameters.active();
+  const Buffer memory(parameters.gradients().size_bytes());
+  size_t floats = 0;
+  const auto copy = [&] {
+    floats = 0;
+    for (const auto [begin, count] : spans) {
+      device.copy(parameters.gradients().subspan(begin, count),
+                  memory.floats().subspan(floats, count));
+      floats += count;
+    }
+  };
+  const double seconds = seconds_of(clock, 0.02, copy);
+  return seconds / static_cast<double>(floats);
+}
+
 double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64_t piece) {
   if (config.data.workers > 0) return 0;  // they load while others compute
   const WallClock clock;
@@ -212,11 +230,13 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   std::vector<float> a(1 << 20), b(a.size());
   const double add =
       seconds_of(clock, 0.02, [&] { all[0]->device->add(a, b); }) / static_cast<double>(a.size());
+  const double copy = copy_seconds_a_float(*all[0]->device, all[0]->plain.parameters());
   const double load = load_seconds_a_row(config, data, held.piece);
   for (const int ranks : counts) {
     StepCost c = cost_of(all, ranks);
     c.inference = inference_share(config, held, c);
     c.add = add;
+    c.copy = copy;
     c.load = load;
     costs.by_ranks[ranks] = c;
   }

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 1;  // of the file
+constexpr int format = 2;  // of the file
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {
@@ -44,9 +44,9 @@ Json to_json(const StepCost& c) {
   Json kernels = Json::array();
   for (const KernelCost& k : c.kernels)
     kernels.push_back({{"kernel", k.kernel}, {"forward", k.forward}, {"backward", k.backward}});
-  return {{"kernels", kernels},   {"piece", c.piece},   {"inference", c.inference},
-          {"norm", c.norm},       {"update", c.update}, {"add", c.add},
-          {"load_a_row", c.load}, {"spread", c.spread}};
+  return {{"kernels", kernels}, {"piece", c.piece},     {"inference", c.inference},
+          {"norm", c.norm},     {"update", c.update},   {"add", c.add},
+          {"copy", c.copy},     {"load_a_row", c.load}, {"spread", c.spread}};
 }
 
 StepCost step_from(const Json& json) {
@@ -59,6 +59,7 @@ StepCost step_from(const Json& json) {
   c.norm = json.at("norm").get<double>();
   c.update = json.at("update").get<double>();
   c.add = json.at("add").get<double>();
+  c.copy = json.at("copy").get<double>();
   c.load = json.at("load_a_row").get<double>();
   c.spread = json.at("spread").get<double>();
   return c;

@@ -24,7 +24,10 @@ std::vector<std::string> words_of(const Study& study, const Job& job, const fs::
                                     "--out",           out.string()};
   if (simulated) {
     words.insert(words.end(), {"--cluster", study.simulate_on});
-    if (study.simulate_numbers) words.emplace_back("--numerics");
+    if (study.verb == "crossval")
+      words.emplace_back("--crossval");
+    else if (study.simulate_numbers)
+      words.emplace_back("--numerics");
   }
   const auto set = [&](const std::string& change) {
     words.push_back("--set");

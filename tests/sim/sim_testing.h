@@ -52,6 +52,7 @@ struct FixedProfile {
       cost.norm = 1e-4;
       cost.update = 5e-4;
       cost.add = 1e-9;
+      cost.copy = 1e-9;
       cost.load = 1e-5;
       cost.inference = 0.5;
       cost.spread = 0.05;
