@@ -315,7 +315,8 @@ Examples:
       ->check(CLI::IsMember({"simgrid", "analytic"}));
   verb->add_option(
       "--collectives", options->collectives,
-      "whose choice of algorithms MPI's collectives follow: ompi, mpich, mvapich2, impi");
+      "whose choice of algorithms MPI's collectives follow: Open MPI's, or SimGrid's plain ones")
+      ->check(CLI::IsMember({"ompi", "default"}));
   verb->add_option("--profile", options->profile, "another machine's profile (calibrate --out)");
   verb->add_option("--disturb", options->disturbances,
                    "what goes wrong: noise=0.1, stragglers=1, straggler_speed=0.5, fails_at=600, "

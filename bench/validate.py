@@ -18,13 +18,21 @@ STRATEGIES = "all-reduce,reduce-broadcast,parameter-server,scatter-gather"
 MEDIAN_BAR, LARGEST_BAR = 0.05, 0.15
 
 
-def validate(program, preset, rounds):
+def validate(program, preset):
     words = [program, "simulate", preset, "--ranks", "1,2", "--strategy", STRATEGIES, "--backend", "threads,mpi",
-             "--validate", "--rounds", str(rounds), "--json", "--quiet"]
+             "--validate", "--rounds", "1", "--json", "--quiet"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)} failed: {done.stderr}")
     return json.loads(done.stdout)["cases"]
+
+
+def keep_quicker(best, case):
+    """Neighbours of a shared machine make steps slower, never quicker; rounds minutes apart meet others."""
+    known = best.setdefault(tuple(case[key] for key in ("name", "strategy", "backend", "ranks")), case)
+    for key in "predicted_step_seconds", "measured_step_seconds":
+        known[key] = min(known[key], case[key])
+    known["error"] = known["predicted_step_seconds"] / known["measured_step_seconds"] - 1
 
 
 def table(cases):
@@ -60,11 +68,14 @@ def main():
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--write", help="a Markdown page to make")
     given = options.parse_args()
-    cases = []
-    for preset in given.presets.split(","):
-        cases += validate(given.program, preset, given.rounds)
-        print(table(cases[-9:]) if preset == given.presets.split(",")[0] else
-              "\n".join(table(cases[-9:]).split("\n")[2:]), flush=True)
+    best = {}
+    for sweep in range(given.rounds):
+        for preset in given.presets.split(","):
+            print(f"round {sweep + 1} of {given.rounds}: {preset}", file=sys.stderr, flush=True)
+            for case in validate(given.program, preset):
+                keep_quicker(best, case)
+    cases = list(best.values())
+    print(table(cases))
     errors = sorted(abs(c["error"]) for c in cases)
     median, largest = statistics.median(errors), errors[-1]
     verdict = (f"{len(cases)} cases: median error {median * 100:.1f}% (bar {MEDIAN_BAR * 100:.0f}%), "
@@ -80,7 +91,7 @@ def main():
 
 Made by `bench/validate.py build/lockstep --write docs/validation.md` on {datetime.date.today()}, on a shared virtual
 machine of two cores. Steps of training with batches held in memory, undisturbed (the quickest tenth), on this
-machine: kernels were measured and real ranks run in turns, so that both met the same neighbours.
+machine: kernels were measured and real ranks run in turns, {given.rounds} rounds of all presets, the quickest of each kept.
 
 {verdict}.
 
