@@ -161,7 +161,6 @@ HWY_INLINE void narrow_rows(const Gemm& g, int64_t m0, int64_t m1, const float* 
                             int64_t k_padded) {
   const hn::CappedTag<float, 8> d;
   const int64_t step = static_cast<int64_t>(hn::Lanes(d)), whole = g.k / step * step;
-  const auto rest = hn::FirstN(d, static_cast<size_t>(g.k - whole));
   const Gemm local = g;
   const float* a = local.a.data + m0 * local.a.row_stride;
   float* c = local.c + m0 * local.c_stride;
@@ -173,7 +172,7 @@ HWY_INLINE void narrow_rows(const Gemm& g, int64_t m0, int64_t m1, const float* 
         sums[j] = hn::MulAdd(values, hn::LoadU(d, b + j * k_padded), sums[j]);
     };
     for (int64_t k = 0; k < whole; k += step) add(hn::LoadU(d, a + k), b_columns + k);
-    if (whole < local.k) add(hn::MaskedLoad(rest, d, a + whole), b_columns + whole);
+    if (whole < local.k) add(load_first(d, a + whole, local.k - whole), b_columns + whole);
     for (int j = 0; j < Columns; ++j) {
       float value = hn::GetLane(hn::SumOfLanes(d, sums[j]));
       if (local.accumulate) value += c[j];

@@ -38,7 +38,7 @@ HWY_INLINE Vec load_or(const float* from, int64_t left, float otherwise) {
   const Floats d;
   if (left >= lanes()) return hn::LoadU(d, from);
   const auto there = hn::FirstN(d, static_cast<size_t>(left));
-  return hn::IfThenElse(there, hn::MaskedLoad(there, d, from), hn::Set(d, otherwise));
+  return hn::IfThenElse(there, load_first(d, from, left), hn::Set(d, otherwise));
 }
 
 HWY_INLINE double softmax_row(const float* y, int64_t label, float* dy, float scale,

@@ -24,11 +24,34 @@ constexpr int64_t tile_rows = 6;  // 6 × 2 sums, 2 of b and 1 of a fill AVX2's 
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Floats())); }
 HWY_INLINE int64_t tile_columns() { return 2 * lanes(); }
 
-// The first `left` floats of a vector (all, if there are more); the others read as 0.
+// The first `left` lanes, fewer than all; the others read as 0. Where vectors have 128 bits Highway
+// would touch all of them, in memory that may not be ours.
+template <typename D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_first(D d, const T* from, int64_t left) {
+  if constexpr (HWY_MAX_BYTES > 16) {
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(left)), d, from);
+  } else {
+    HWY_ALIGN T part[HWY_MAX_BYTES / sizeof(T)] = {};
+    std::copy_n(from, left, part);
+    return hn::Load(d, part);
+  }
+}
+
+template <typename D, typename T = hn::TFromD<D>>
+HWY_INLINE void store_first(hn::Vec<D> value, D d, T* to, int64_t left) {
+  if constexpr (HWY_MAX_BYTES > 16) {
+    hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(left)), d, to);
+  } else {
+    HWY_ALIGN T part[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(value, d, part);
+    std::copy_n(part, left, to);
+  }
+}
+
+// The same for any `left`: all, if there are more.
 HWY_INLINE Vec load_part(const float* from, int64_t left) {
   const Floats d;
-  if (left >= lanes()) return hn::LoadU(d, from);
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(left)), d, from);
+  return left >= lanes() ? hn::LoadU(d, from) : load_first(d, from, left);
 }
 
 HWY_INLINE void store_part(Vec value, float* to, int64_t left) {
@@ -36,7 +59,7 @@ HWY_INLINE void store_part(Vec value, float* to, int64_t left) {
   if (left >= lanes())
     hn::StoreU(value, d, to);
   else
-    hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(left)), d, to);
+    store_first(value, d, to, left);
 }
 
 template <int Rows>

@@ -83,7 +83,7 @@ HWY_INLINE void pool_four(Vec v0, Vec v1, Vec v2, Vec v3, bool relu, float* y, u
   if (left >= lanes())
     hn::StoreU(bytes, d8, winners);
   else
-    hn::BlendedStore(bytes, hn::FirstN(d8, static_cast<size_t>(left)), d8, winners);
+    store_first(bytes, d8, winners, left);
 }
 
 }  // namespace lockstep::HWY_NAMESPACE
