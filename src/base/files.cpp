@@ -164,13 +164,7 @@ void FileGroup::add(StagedFile file) { files_.push_back(std::move(file)); }
 void FileGroup::commit() {
   std::vector<StagedFile> files = std::exchange(files_, {});
   for (const StagedFile& file : files) file.start_writing();
-  std::exception_ptr error;
-  for (StagedFile& file : files) try {
-      file.commit();
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
-  if (error) std::rethrow_exception(error);
+  for (StagedFile& file : files) file.commit();
 }
 
 FileGroup::~FileGroup() {

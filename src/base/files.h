@@ -46,7 +46,7 @@ class FileGroup {
  public:
   ~FileGroup();  // commits what it can
   void add(StagedFile file);
-  void commit();  // all, then throws what went wrong first
+  void commit();  // in this order; what comes after one that fails is dropped
 
  private:
   std::vector<StagedFile> files_;
