@@ -65,6 +65,21 @@ TEST(Simulation, PredictionsArePinned) {
   }
 }
 
+TEST(Simulation, MessagesTravelDuringTheBackwardPass) {
+  const FixedProfile fixed;
+  const Cluster slow = parse_cluster(
+      "name = \"slow\"\n[node]\ncount = 2\ncores = 2\nmemory_gb = 4\n[network]\n"
+      "bandwidth_gbit = 0.01\nlatency_us = 50\nefficiency = 1\n",
+      "slow.toml");
+  RunConfig config = fixed.config;
+  config.parallel.bucket_mb = 1e-4;  // a bucket a layer
+  config.parallel.overlap = false;
+  const double apart = predict(fixed, config, slow, 2, 2).step_seconds;
+  config.parallel.overlap = true;
+  // The last layer's gradients are on their way while the first one still takes 2 ms.
+  EXPECT_LT(predict(fixed, config, slow, 2, 2).step_seconds, apart - 1.5e-4);
+}
+
 TEST(Simulation, DisturbancesSlowItDown) {
   const FixedProfile fixed;
   const Cluster quiet = test_cluster();
