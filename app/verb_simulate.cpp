@@ -313,9 +313,9 @@ Examples:
   verb->add_option("--engine", options->engine,
                    "simgrid: every message; analytic: closed forms, for very many ranks")
       ->check(CLI::IsMember({"simgrid", "analytic"}));
-  verb->add_option(
-      "--collectives", options->collectives,
-      "whose choice of algorithms MPI's collectives follow: Open MPI's, or SimGrid's plain ones")
+  verb->add_option("--collectives", options->collectives,
+                   "whose choice of algorithms MPI's collectives follow: Open MPI's, or SimGrid's "
+                   "plain ones")
       ->check(CLI::IsMember({"ompi", "default"}));
   verb->add_option("--profile", options->profile, "another machine's profile (calibrate --out)");
   verb->add_option("--disturb", options->disturbances,

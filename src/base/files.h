@@ -44,7 +44,7 @@ void write_file(const fs::path& path, std::string_view content);
 // Files that go to the disk together: their writes start at once, so that the syncs share its time.
 class FileGroup {
  public:
-  ~FileGroup();  // commits what it can
+  ~FileGroup();  // commits, and keeps to itself what fails
   void add(StagedFile file);
   void commit();  // in this order; what comes after one that fails is dropped
 

@@ -20,6 +20,7 @@ struct Profile {
   std::map<std::string, NetworkCosts> networks;  // by network_key
 };
 
+// Of two measurements the quicker one, the less disturbed, for each key.
 template <typename Costs>
 void keep_quicker(std::map<std::string, Costs>& known, const std::map<std::string, Costs>& other) {
   for (const auto& [key, costs] : other) {

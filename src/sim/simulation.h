@@ -22,7 +22,6 @@ struct SimulatedPoint {
   int64_t samples = 0;  // of the training part; 0: as many as the data has
 };
 
-// What a rank keeps in memory, in bytes.
 struct Prediction {
   int64_t ranks = 1, nodes = 1, training = 1, threads = 1;
   int64_t samples = 0, global_batch = 0, steps = 0;  // steps: an epoch
