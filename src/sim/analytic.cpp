@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "comm/algorithms/broadcast.h"
 #include "comm/backend/self.h"
 #include "sim/local_costs.h"
 
@@ -110,6 +111,41 @@ class Wires {
     return rounds;
   }
 
+  // Powers of two take the steps of an all-reduce; of the last ones only those towards the root.
+  std::vector<Round> reduce(double bytes) const {
+    if (!threads() && std::has_single_bit(static_cast<uint64_t>(ranks_))) return all_reduce(bytes);
+    return one_to_all(bytes, "reduce");
+  }
+
+  // broadcast_by_messages(), as the rank that hears last sees it.
+  std::vector<Round> broadcast(double bytes) const {
+    const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
+    if (ranks_ == 1 || threads() || way == BroadcastWay::binomial)
+      return one_to_all(bytes, "broadcast");
+    // How many times a piece is passed on, within nodes and between them, and how many copies the
+    // root's node sends.
+    double inside = static_cast<double>(ranks_ - nodes_), between = static_cast<double>(nodes_ - 1);
+    double copies = 1;
+    if (way == BroadcastWay::binary) {
+      inside = levels(per_node_);
+      between = levels(nodes_);
+      copies = per_node_ > 1 ? between : 2;
+    }
+    const double piece = broadcast_piece;
+    std::vector<Round> rounds;
+    if (nodes_ == 1) {
+      rounds.push_back({local_.latency(), 0, local_.of("broadcast", bytes), 1});
+      inside -= 1;
+    } else {
+      Round last = remote(1, bytes, copies);
+      const Round hop = remote(1, piece, 1);
+      last.latency += (between - 1) * (hop.latency + hop.transfer + hop.processor);
+      rounds.push_back(last);
+    }
+    rounds.push_back({inside * (local_.latency() + local_.of("broadcast", piece)), 0, 0, 1});
+    return rounds;
+  }
+
   // A tree of small messages, or a chain of pieces of a large one.
   std::vector<Round> one_to_all(double bytes, const char* operation) const {
     if (ranks_ == 1) return {};
@@ -208,13 +244,13 @@ class AnalyticCommunicator final : public Communicator {
     return start(wires_.all_reduce(static_cast<double>(from.size_bytes())));
   }
   Request reduce(std::span<const float> from, std::span<float>, int) override {
-    return start(wires_.one_to_all(static_cast<double>(from.size_bytes()), "reduce"));
+    return start(wires_.reduce(static_cast<double>(from.size_bytes())));
   }
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
     return reduce(from, to, 0);
   }
   Request broadcast(Bytes data, int) override {
-    return start(wires_.one_to_all(static_cast<double>(data.size()), "broadcast"));
+    return start(wires_.broadcast(static_cast<double>(data.size())));
   }
   Request gather(ConstBytes mine, Bytes, std::span<const int64_t>, int) override {
     return start(wires_.all_to_one(static_cast<double>(mine.size()), "gather"));

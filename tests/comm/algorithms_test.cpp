@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "comm/algorithms/all_reduce.h"
+#include "comm/algorithms/broadcast.h"
 #include "comm/backend/threads.h"
 
 namespace lockstep {
@@ -77,6 +78,31 @@ TEST(ReduceByMessages, SumsAtTheRootAndSendsNoMoreThanItSays) {
           for (size_t i = 0; i < floats; ++i)
             ASSERT_EQ(data[i], static_cast<float>(i % 100) * static_cast<float>(size) + ranks_sum);
         });
+}
+
+TEST(Broadcast, GivesEveryRankTheRootsBytes) {
+  const auto expect_way = [](int size, size_t bytes, BroadcastWay way) {
+    EXPECT_EQ(broadcast_way(size, bytes), way) << size << " ranks, " << bytes << " bytes";
+    for (const int root : {0, size - 1})
+      run_thread_ranks(size, 60, [&](Communicator& ranks) {
+        CountingChannel counting(ranks);
+        std::vector<std::byte> data(bytes);
+        for (size_t i = 0; i < bytes; ++i)
+          data[i] = static_cast<std::byte>(ranks.rank() == root ? i * 31 % 251 : 0);
+        Task task = broadcast_by_messages(counting, data, root, -5);
+        while (!task.advance()) std::this_thread::yield();
+        for (size_t i = 0; i < bytes; ++i)
+          ASSERT_EQ(data[i], static_cast<std::byte>(i * 31 % 251)) << "byte " << i;
+        if (way != BroadcastWay::binomial) {
+          EXPECT_LE(counting.bytes, static_cast<int64_t>(2 * bytes));
+        }
+      });
+  };
+  for (const int size : {2, 3, 7, 8}) expect_way(size, 1000, BroadcastWay::binomial);
+  for (const size_t bytes : {size_t{0}, 2 * broadcast_piece})
+    expect_way(2, bytes, BroadcastWay::binomial);
+  for (const int size : {3, 4}) expect_way(size, 3 * broadcast_piece + 5, BroadcastWay::chain);
+  for (const int size : {11, 13, 16}) expect_way(size, 2 * broadcast_piece, BroadcastWay::binary);
 }
 
 }  // namespace

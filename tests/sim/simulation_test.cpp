@@ -48,12 +48,12 @@ TEST(Simulation, PredictionsArePinned) {
     double seconds;
   };
   const Pinned all[] = {
-      {"all-reduce", "mpi", 2, 2, 6.815952e-3},
+      {"all-reduce", "mpi", 2, 2, 6.815696e-3},
       {"all-reduce", "mpi", 2, 1, 12.70308091e-3},
       {"all-reduce", "threads", 2, 1, 12.70308e-3},
-      {"reduce-broadcast", "mpi", 4, 4, 6.973538e-3},
+      {"reduce-broadcast", "mpi", 4, 4, 6.972386e-3},
       {"parameter-server", "mpi", 3, 3, 6.859584e-3},
-      {"scatter-gather", "mpi", 4, 2, 12.84633913e-3},
+      {"scatter-gather", "mpi", 4, 2, 12.83991200e-3},
       {"average-weights", "mpi", 8, 8, 6.7e-3},
   };
   for (const Pinned& p : all) {

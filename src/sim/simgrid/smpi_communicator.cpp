@@ -6,13 +6,13 @@
 
 #include "base/error.h"
 #include "comm/algorithms/all_reduce.h"
+#include "comm/algorithms/broadcast.h"
 #include "comm/backend/self.h"
 #include "sim/local_costs.h"
+#include "sim/simgrid/post.h"
 
 namespace lockstep {
 namespace {
-
-constexpr int first_user_tag = 1024;
 
 void check(int code, const char* what) {
   if (code != MPI_SUCCESS) throw CommunicationFailure("{} failed in the simulation", what);
@@ -37,62 +37,64 @@ class Nowhere {
 
 // What all ranks of a job share.
 struct Shared {
-  explicit Shared(const SimulatedJob& given) : job(given), local(given.profile.mpi) {}
+  explicit Shared(const SimulatedJob& given)
+      : job(given), local(given.profile.mpi), post(static_cast<int>(given.nodes.size())) {}
   const SimulatedJob& job;
   LocalCosts local;
   Nowhere nowhere;
+  Post post;
+  int groups = 0;
 };
 
 struct Group {
   MPI_Comm comm = MPI_COMM_NULL;
-  int rank = 0, size = 1;
+  int id = 0, rank = 0, size = 1;
+  std::vector<int> world;  // ranks there, of each rank here
   std::vector<int> nodes;  // of each rank
   // Of the world a duplicate: SMPI cannot look the world itself up for messages from anyone.
-  Group(MPI_Comm given, const std::vector<int>& world_nodes) : comm(given) {
+  Group(MPI_Comm given, Shared& shared) : comm(given) {
     if (given == MPI_COMM_WORLD) check(MPI_Comm_dup(given, &comm), "MPI_Comm_dup");
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    int world = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &world);
-    std::vector<int> ranks(static_cast<size_t>(size));
-    check(MPI_Allgather(&world, 1, MPI_INT, ranks.data(), 1, MPI_INT, comm), "MPI_Allgather");
-    for (const int r : ranks) nodes.push_back(world_nodes[static_cast<size_t>(r)]);
+    struct Member {
+      int group, world;
+    } self{.group = shared.groups++, .world = 0};
+    MPI_Comm_rank(MPI_COMM_WORLD, &self.world);
+    std::vector<Member> members(static_cast<size_t>(size));
+    check(MPI_Allgather(&self, sizeof self, MPI_BYTE, members.data(), sizeof self, MPI_BYTE, comm),
+          "MPI_Allgather");
+    id = members.front().group;
+    for (const Member& member : members) {
+      world.push_back(member.world);
+      nodes.push_back(shared.job.nodes[static_cast<size_t>(member.world)]);
+    }
   }
   ~Group() { MPI_Comm_free(&comm); }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
+  int world_of(int r) const { return world[static_cast<size_t>(r)]; }
   int node_of(int r) const { return nodes[static_cast<size_t>(r)]; }
   bool local(int r) const { return node_of(r) == node_of(rank); }
 };
 
 // A message under way.
-class MessageOperation final : public Operation {
+class Message : public Operation {
  public:
   // What its end costs this rank, by whom it came from.
   using Cost = std::function<double(int from)>;
-  MessageOperation(MPI_Request request, SimulatedTime& time, Cost cost, int* source = nullptr)
-      : request_(request), time_(time), cost_(std::move(cost)), source_(source) {}
+  Message(SimulatedTime& time, Cost cost) : time_(time), cost_(std::move(cost)) {}
 
   bool advance() override {
     time_.catch_up();
-    if (!done_) {
-      // SimGrid 3.32 never forgets what MPI_Test ended and searches it at every event; yet its
-      // MPI_Request_get_status says "done" of everything, and MPI_Testany forgets as little.
-      int done = 0;
-      MPI_Status status;
-      check(MPI_Test(&request_, &done, &status), "MPI_Test");
-      if (!done) return false;
-      end(status);
-    }
-    return true;
+    return done_ || (over() && block());
   }
   bool block() override {
     time_.catch_up();
     if (!done_) {
-      MPI_Status status;
-      check(MPI_Wait(&request_, &status), "MPI_Wait");
-      end(status);
+      const int from = wait();
+      done_ = true;
+      if (cost_) time_.spend(cost_(from));
     }
     return true;
   }
@@ -100,18 +102,50 @@ class MessageOperation final : public Operation {
   std::string missing() override { return "a rank of the simulation"; }
   double now() const override { return time_.seconds(); }
 
+ protected:
+  virtual bool over() const = 0;
+  virtual int wait() = 0;  // returns whom it came from
+
  private:
-  void end(const MPI_Status& status) {
-    done_ = true;
+  SimulatedTime& time_;
+  Cost cost_;
+  bool done_ = false;
+};
+
+// Of a strategy, which always waits for them: MPI's.
+class MpiMessage final : public Message {
+ public:
+  MpiMessage(MPI_Request request, SimulatedTime& time, Cost cost, int* source = nullptr)
+      : Message(time, std::move(cost)), request_(request), source_(source) {}
+
+ private:
+  bool over() const override { return false; }  // known only to who waits
+  int wait() override {
+    MPI_Status status;
+    check(MPI_Wait(&request_, &status), "MPI_Wait");
     if (source_) *source_ = status.MPI_SOURCE;
-    if (cost_) time_.spend(cost_(status.MPI_SOURCE));
+    return status.MPI_SOURCE;
   }
 
   MPI_Request request_;
-  SimulatedTime& time_;
-  Cost cost_;
   int* source_;
-  bool done_ = false;
+};
+
+// Of one of our algorithms, which goes on between the layers of a backward pass.
+class PostedMessage final : public Message {
+ public:
+  PostedMessage(Post::End end, int from, SimulatedTime& time, Cost cost)
+      : Message(time, std::move(cost)), end_(std::move(end)), from_(from) {}
+
+ private:
+  bool over() const override { return end_.over(); }
+  int wait() override {
+    end_.wait();
+    return from_;
+  }
+
+  Post::End end_;
+  int from_;
 };
 
 class TaskOperation final : public Operation {
@@ -138,11 +172,7 @@ class SmpiCommunicator final : public Communicator {
   SmpiCommunicator(MPI_Comm comm, std::shared_ptr<Shared> shared, SimulatedTime& time)
       : shared_(std::move(shared)),
         time_(time),
-        group_(std::make_unique<Group>(comm, shared_->job.nodes)) {
-    int beside = 0;
-    for (int r = 0; r < size(); ++r) beside += group_->local(r) ? 1 : 0;
-    local_levels_ = levels(beside);
-  }
+        group_(std::make_unique<Group>(comm, *shared_)) {}
 
   int rank() const override { return group_->rank; }
   int size() const override { return group_->size; }
@@ -180,22 +210,8 @@ class SmpiCommunicator final : public Communicator {
   }
 
   Request broadcast(Bytes data, int root) override {
-    time_.catch_up();
-    // SimGrid cuts a message into segments and looks through all of them whenever one arrives.
-    constexpr size_t at_once = 4 << 20;
-    for (size_t at = 0; at == 0 || at < data.size(); at += at_once) {
-      const size_t count = std::min(at_once, data.size() - at);
-      check(MPI_Bcast(real(data.size()) ? data.data() + at : nowhere(count),
-                      static_cast<int>(count), MPI_BYTE, root, group_->comm),
-            "MPI_Bcast");
-    }
     time_.spend(local().call("broadcast"));
-    const auto bytes = static_cast<double>(data.size());
-    if (rank() != root) {
-      time_.spend(local_levels_ * local().of("broadcast", bytes));
-      if (!group_->local(root)) time_.spend(shared_->job.cluster.message_cpu * bytes);
-    }
-    return {};
+    return task(broadcast_by_messages(*this, data, root, next_tag() - tags), "broadcast");
   }
 
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {
@@ -257,12 +273,16 @@ class SmpiCommunicator final : public Communicator {
 
   Request send(ConstBytes data, int to, int tag) override {
     time_.catch_up();
+    const bool moves = real(data.size());
+    if (tag < 0)
+      return message<PostedMessage>(
+          shared_->post.send(address(rank(), to, tag), moves ? data.data() : nullptr, data.size()),
+          rank(), time_, Message::Cost{});
     MPI_Request request;
-    check(MPI_Isend(real(data.size()) ? data.data() : nowhere(data.size()),
-                    static_cast<int>(data.size()), MPI_BYTE, to, wire_tag(tag), group_->comm,
-                    &request),
+    check(MPI_Isend(moves ? data.data() : nowhere(data.size()), static_cast<int>(data.size()),
+                    MPI_BYTE, to, tag, group_->comm, &request),
           "MPI_Isend");
-    return message(request, {}, nullptr);
+    return message<MpiMessage>(request, time_, Message::Cost{});
   }
   Request receive(Bytes data, int from, int tag) override {
     return receive_from(data, from, tag, nullptr);
@@ -302,8 +322,6 @@ class SmpiCommunicator final : public Communicator {
   };
 
   static size_t as_index(int r) { return static_cast<size_t>(r); }
-  static int wire_tag(int tag) { return tag < 0 ? -tag : first_user_tag + tag; }
-  static int levels(int count) { return std::bit_width(static_cast<unsigned>(count - 1)); }
   const LocalCosts& local() const { return shared_->local; }
   bool real(size_t bytes) const { return shared_->job.moves_data || bytes <= always_moved; }
   void* nowhere(size_t bytes) { return shared_->nowhere.at_least(bytes); }
@@ -316,35 +334,40 @@ class SmpiCommunicator final : public Communicator {
 
   Request receive_from(Bytes data, int from, int tag, int* source) {
     time_.catch_up();
+    const bool moves = real(data.size());
+    const char* operation = tag >= 0 ? "receive" : tag >= -tags ? "exchange" : "broadcast";
+    Message::Cost cost = [this, operation, bytes = static_cast<int64_t>(data.size())](int sender) {
+      return received_cost(sender, bytes, operation);
+    };
+    if (tag < 0)
+      return message<PostedMessage>(shared_->post.receive(address(from, rank(), tag),
+                                                          moves ? data.data() : nullptr,
+                                                          data.size()),
+                                    from, time_, std::move(cost));
     MPI_Request request;
-    check(MPI_Irecv(real(data.size()) ? data.data() : nowhere(data.size()),
-                    static_cast<int>(data.size()), MPI_BYTE, from, wire_tag(tag), group_->comm,
-                    &request),
+    check(MPI_Irecv(moves ? data.data() : nowhere(data.size()), static_cast<int>(data.size()),
+                    MPI_BYTE, from, tag, group_->comm, &request),
           "MPI_Irecv");
-    const auto bytes = static_cast<int64_t>(data.size());
-    const char* operation = tag < 0 ? "exchange" : "receive";
-    return message(
-        request,
-        [this, bytes, operation](int sender) { return received_cost(sender, bytes, operation); },
-        source);
+    return message<MpiMessage>(request, time_, std::move(cost), source);
+  }
+  Post::Address address(int from, int to, int tag) const {
+    return {group_->id, group_->world_of(from), group_->world_of(to), tag};
   }
   Request task(Task work, const char* name, std::unique_ptr<float[]> scratch = nullptr) {
     return {std::make_unique<TaskOperation>(std::move(work), time_, std::move(scratch)), name, 0};
   }
-  // Negative tags are those of our own algorithms.
-  int next_tag() {
-    tasks_ = tasks_ % 1000 + 1;
-    return -(tasks_ + 1);
-  }
-  Request message(MPI_Request request, MessageOperation::Cost cost, int* source) {
-    return {std::make_unique<MessageOperation>(request, time_, std::move(cost), source), "message",
-            0};
+  // Negative tags are those of our own algorithms, broadcasts below the others. Few are under way at
+  // a time, and each tag has boxes of its own.
+  static constexpr int tags = 64;
+  int next_tag() { return -(tasks_++ % tags) - 1; }
+  template <class Kind, class... Args>
+  Request message(Args&&... args) {
+    return {std::make_unique<Kind>(std::forward<Args>(args)...), "message", 0};
   }
 
   std::shared_ptr<Shared> shared_;
   SimulatedTime& time_;
   std::unique_ptr<Group> group_;
-  int local_levels_ = 0;
   int tasks_ = 0;
 };
 
@@ -354,6 +377,9 @@ std::unique_ptr<Communicator> make_smpi_communicator(const SimulatedJob& job, Si
   // Ranks are contexts of one process and share what is the job's.
   static std::shared_ptr<Shared> shared;
   if (!shared || &shared->job != &job) shared = std::make_shared<Shared>(job);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  shared->post.here(rank);
   return std::make_unique<SmpiCommunicator>(MPI_COMM_WORLD, shared, time);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/affinity.h"
 #include "comm/algorithms/all_reduce.h"
+#include "comm/algorithms/broadcast.h"
 #include "comm/backend/mpi/library.h"
 
 namespace lockstep {
@@ -245,10 +246,10 @@ class MpiCommunicator final : public Communicator {
   }
 
   Request broadcast(Bytes data, int root) override {
-    MPI_Request request;
-    check(MPI_Ibcast(data.data(), as_int(data.size()), MPI_BYTE, root, group_->comm, &request),
-          "MPI_Ibcast");
-    return native(request, "broadcast", data.size());
+    if (size() == 1) return {};
+    return named(std::make_unique<TaskOperation>(
+                     group_, broadcast_by_messages(*this, data, root, next_tag())),
+                 "broadcast", data.size());
   }
 
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {

@@ -1,0 +1,109 @@
+#include "comm/algorithms/broadcast.h"
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+
+namespace lockstep {
+namespace {
+
+size_t pieces(size_t bytes) { return (bytes + broadcast_piece - 1) / broadcast_piece; }
+
+int64_t log2_above(int64_t ranks) { return std::bit_width(static_cast<uint64_t>(ranks - 1)); }
+
+struct Family {
+  int parent = -1;  // none: the root
+  std::vector<int> children;
+};
+
+// Places count from the root.
+Family in_chain(int place, int size) {
+  Family family{.parent = place - 1, .children = {}};
+  if (place + 1 < size) family.children.push_back(place + 1);
+  return family;
+}
+
+// Of a range of places the first gives to the first of both parts of the others, which are cut at
+// the roundest place: ranks of a node are neighbours, and few messages leave it.
+Family in_binary_tree(int place, int size) {
+  Family family;
+  for (int first = 0, last = size - 1; true;) {
+    const auto differing = static_cast<unsigned>((first + 1) ^ last);
+    const int cut = first + 1 < last ? last & -static_cast<int>(std::bit_floor(differing)) : size;
+    if (place == first) {
+      if (first < last) family.children.push_back(first + 1);
+      if (cut <= last) family.children.push_back(cut);
+      return family;
+    }
+    family.parent = first;
+    if (place < cut) {
+      first += 1;
+      last = std::min(last, cut - 1);
+    } else {
+      first = cut;
+    }
+  }
+}
+
+Family in_binomial_tree(int place, int size) {
+  Family family;
+  int distance = static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)));
+  if (place > 0) {
+    distance = place & -place;
+    family.parent = place - distance;
+  }
+  while ((distance /= 2) >= 1)
+    if (place + distance < size) family.children.push_back(place + distance);
+  return family;
+}
+
+Family family_of(int place, int size, BroadcastWay way) {
+  switch (way) {
+    case BroadcastWay::chain: return in_chain(place, size);
+    case BroadcastWay::binary: return in_binary_tree(place, size);
+    case BroadcastWay::binomial: break;
+  }
+  return in_binomial_tree(place, size);
+}
+
+}  // namespace
+
+BroadcastWay broadcast_way(int64_t ranks, size_t bytes) {
+  const auto count = static_cast<int64_t>(pieces(bytes));
+  if (ranks == 2 || count <= 1) return BroadcastWay::binomial;
+  return count + ranks - 2 <= 2 * (count + log2_above(ranks) - 1) ? BroadcastWay::chain
+                                                                  : BroadcastWay::binary;
+}
+
+Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
+  const int size = ranks.size(), place = (ranks.rank() - root + size) % size;
+  const BroadcastWay way = broadcast_way(size, data.size());
+  const Family family = family_of(place, size, way);
+  const auto rank_at = [&](int other) { return (other + root) % size; };
+  const bool whole = way == BroadcastWay::binomial;
+  const size_t count = whole ? 1 : pieces(data.size());
+  const auto piece = [&](size_t index) {
+    if (whole) return data;
+    const size_t begin = index * broadcast_piece;
+    return data.subspan(begin, std::min(broadcast_piece, data.size() - begin));
+  };
+  const size_t under_way = 2 * family.children.size();  // so that pieces arrive one after the other
+  std::vector<Request> arriving;
+  std::deque<Request> leaving;
+  if (family.parent >= 0)
+    for (size_t i = 0; i < count; ++i)
+      arriving.push_back(ranks.receive(piece(i), rank_at(family.parent), tag));
+  for (size_t i = 0; i < count; ++i) {
+    if (family.parent >= 0) co_await std::move(arriving[i]);
+    for (const int child : family.children) {
+      if (leaving.size() >= under_way) {
+        co_await std::move(leaving.front());
+        leaving.pop_front();
+      }
+      leaving.push_back(ranks.send(piece(i), rank_at(child), tag));
+    }
+  }
+  for (Request& request : leaving) co_await std::move(request);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "comm/communicator.h"
+#include "comm/task.h"
+
+namespace lockstep {
+
+// How a broadcast reaches p ranks. Large messages go in n pieces, each sent on while the next arrives.
+//
+//   way        steps of one piece      for
+//   binomial   log2 p, of the whole    a single piece, or two ranks
+//   chain      n + p - 2               many pieces, few ranks
+//   binary     2 (n + log2 p - 1)      many ranks
+enum class BroadcastWay { binomial, chain, binary };
+
+constexpr size_t broadcast_piece = 128 * 1024;  // bytes
+
+BroadcastWay broadcast_way(int64_t ranks, size_t bytes);
+
+Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag);
+
+}  // namespace lockstep
