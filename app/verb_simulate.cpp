@@ -314,9 +314,9 @@ Examples:
                    "simgrid: every message; analytic: closed forms, for very many ranks")
       ->check(CLI::IsMember({"simgrid", "analytic"}));
   verb->add_option("--collectives", options->collectives,
-                   "whose choice of algorithms MPI's collectives follow: Open MPI's, or SimGrid's "
-                   "plain ones")
-      ->check(CLI::IsMember({"ompi", "default"}));
+                   "whose choice of algorithms the collectives left to MPI follow: Open MPI's, "
+                   "MPICH's, or SimGrid's plain ones")
+      ->check(CLI::IsMember({"ompi", "mpich", "default"}));
   verb->add_option("--profile", options->profile, "another machine's profile (calibrate --out)");
   verb->add_option("--disturb", options->disturbances,
                    "what goes wrong: noise=0.1, stragglers=1, straggler_speed=0.5, fails_at=600, "

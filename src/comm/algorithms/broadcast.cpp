@@ -59,9 +59,12 @@ Family in_binomial_tree(int place, int size) {
 
 Family family_of(int place, int size, BroadcastWay way) {
   switch (way) {
-    case BroadcastWay::chain: return in_chain(place, size);
-    case BroadcastWay::binary: return in_binary_tree(place, size);
-    case BroadcastWay::binomial: break;
+    case BroadcastWay::chain:
+      return in_chain(place, size);
+    case BroadcastWay::binary:
+      return in_binary_tree(place, size);
+    case BroadcastWay::binomial:
+      break;
   }
   return in_binomial_tree(place, size);
 }

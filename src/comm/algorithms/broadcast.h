@@ -5,7 +5,8 @@
 
 namespace lockstep {
 
-// How a broadcast reaches p ranks. Large messages go in n pieces, each sent on while the next arrives.
+// How a broadcast reaches p ranks. Large messages go in n pieces, each sent on while the next
+// arrives.
 //
 //   way        steps of one piece      for
 //   binomial   log2 p, of the whole    a single piece, or two ranks

@@ -43,7 +43,8 @@ namespace {
 
 constexpr size_t small_bytes = 65536;
 
-// Neither SimGrid nor SMPI touches the data; a communication must have an address of some all the same.
+// Neither SimGrid nor SMPI touches the data; a communication must have an address of some all the
+// same.
 void* some_address() {
   static void* nothing = nullptr;
   return &nothing;
@@ -59,9 +60,7 @@ auto take_first(Letters& letters) {
 
 }  // namespace
 
-bool Post::End::over() const {
-  return !way_ || (letter_->met() && way_->get_remaining() <= 0);
-}
+bool Post::End::over() const { return !way_ || (letter_->met() && way_->get_remaining() <= 0); }
 
 void Post::End::wait() {
   if (!way_) return;
@@ -78,7 +77,8 @@ Post::End Post::send(const Address& address, const std::byte* data, size_t bytes
   else
     letter = take_first(to.expected);
   letter->sent(data, small);
-  s4u::CommPtr way = to.mailbox->put_init(some_address(), bytes)->set_copy_data_callback(copy_nothing);
+  s4u::CommPtr way =
+      to.mailbox->put_init(some_address(), bytes)->set_copy_data_callback(copy_nothing);
   if (small) {
     way->detach();
     return {std::move(letter), nullptr};
@@ -105,7 +105,8 @@ Post::Box& Post::box(const Address& address, bool small) {
   const auto& [group, from, to, tag] = address;
   Box& found = boxes_[{group, from, to, tag, small}];
   if (!found.mailbox) {
-    found.mailbox = s4u::Mailbox::by_name(fmt::format("{}:{}>{}:{}:{}", group, from, to, tag, small));
+    found.mailbox =
+        s4u::Mailbox::by_name(fmt::format("{}:{}>{}:{}:{}", group, from, to, tag, small));
     if (small) found.mailbox->set_receiver(actors_[static_cast<size_t>(to)]);
   }
   return found;

@@ -170,9 +170,7 @@ class TaskOperation final : public Operation {
 class SmpiCommunicator final : public Communicator {
  public:
   SmpiCommunicator(MPI_Comm comm, std::shared_ptr<Shared> shared, SimulatedTime& time)
-      : shared_(std::move(shared)),
-        time_(time),
-        group_(std::make_unique<Group>(comm, *shared_)) {}
+      : shared_(std::move(shared)), time_(time), group_(std::make_unique<Group>(comm, *shared_)) {}
 
   int rank() const override { return group_->rank; }
   int size() const override { return group_->size; }
@@ -340,10 +338,10 @@ class SmpiCommunicator final : public Communicator {
       return received_cost(sender, bytes, operation);
     };
     if (tag < 0)
-      return message<PostedMessage>(shared_->post.receive(address(from, rank(), tag),
-                                                          moves ? data.data() : nullptr,
-                                                          data.size()),
-                                    from, time_, std::move(cost));
+      return message<PostedMessage>(
+          shared_->post.receive(address(from, rank(), tag), moves ? data.data() : nullptr,
+                                data.size()),
+          from, time_, std::move(cost));
     MPI_Request request;
     check(MPI_Irecv(moves ? data.data() : nowhere(data.size()), static_cast<int>(data.size()),
                     MPI_BYTE, from, tag, group_->comm, &request),
@@ -356,8 +354,8 @@ class SmpiCommunicator final : public Communicator {
   Request task(Task work, const char* name, std::unique_ptr<float[]> scratch = nullptr) {
     return {std::make_unique<TaskOperation>(std::move(work), time_, std::move(scratch)), name, 0};
   }
-  // Negative tags are those of our own algorithms, broadcasts below the others. Few are under way at
-  // a time, and each tag has boxes of its own.
+  // Negative tags are those of our own algorithms, broadcasts below the others. Few are under way
+  // at a time, and each tag has boxes of its own.
   static constexpr int tags = 64;
   int next_tag() { return -(tasks_++ % tags) - 1; }
   template <class Kind, class... Args>
