@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double seconds_a_round = 0.6;
+// Long enough to meet a quiet moment of a shared machine.
+constexpr double seconds_a_round = 2, seconds_for_costs = 6;
 
 // Steps of the point as 'lockstep bench' makes them.
 double measured_step(const SimulatedPoint& point, const fs::path& scratch) {
@@ -60,7 +61,7 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
     for (Validated& v : all) {
       const std::string key =
           fmt::format("{} {}", v.point.config.train.batch, v.point.config.parallel.batch);
-      if (key != last) refine_costs(v.point, data, now, seconds_a_round);
+      if (key != last) refine_costs(v.point, data, now, seconds_for_costs);
       last = key;
       v.measured = std::min(v.measured, measured_step(v.point, scratch.path()));
     }

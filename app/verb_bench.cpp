@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/memory.h"
+#include "base/undisturbed.h"
 #include "bench_ranks.h"
 #include "nn/program.h"
 #include "presets.h"
@@ -155,7 +156,7 @@ void bench(const Options& options) {
         {"samples_per_second", rate},
         {"best_samples_per_second", static_cast<double>(batch) / best},
         {"step_ms", median * 1e3},
-        {"undisturbed_step_ms", steps[steps.size() / 10] * 1e3},
+        {"undisturbed_step_ms", undisturbed(steps) * 1e3},
         {"best_step_ms", best * 1e3},
         {"update_ms", watch.median("update") * 1e3},
         {"layers", layers},

@@ -90,7 +90,7 @@ def main():
             page.write(f"""# Predicted and measured
 
 Made by `bench/validate.py build/lockstep --write docs/validation.md` on {datetime.date.today()}, on a shared virtual
-machine of two cores. Steps of training with batches held in memory, undisturbed (the quickest tenth), on this
+machine of two cores. Steps of training with batches held in memory, undisturbed (the quickest fortieth), on this
 machine: kernels were measured and real ranks run in turns, {given.rounds} rounds of all presets, the quickest of each kept.
 
 {verdict}.

@@ -52,7 +52,7 @@ def iris(rounds, folder):
 
 
 def threads():
-    """Of median steps, and of undisturbed ones (the quickest tenth): a neighbour on either core slows two threads down."""
+    """Of median steps, and of undisturbed ones (the quickest fortieth): a neighbour on either core slows two threads down."""
     ratios, undisturbed = [], []
     for _ in range(5):
         one, two = (summary(["bench", "cnn-690k", "--seconds", "1.5", "--threads", str(n)]) for n in (1, 2))

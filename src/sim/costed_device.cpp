@@ -1,6 +1,7 @@
 #include "sim/costed_device.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "tensor/touched_rows.h"
@@ -74,16 +75,18 @@ class CostedLoss final : public LossKernel {
 
 class CostedUpdate final : public UpdateKernel {
  public:
-  CostedUpdate(double seconds_a_float, VirtualClock& clock, std::unique_ptr<UpdateKernel> inside)
-      : seconds_(seconds_a_float), clock_(clock), inside_(std::move(inside)) {}
+  // Seconds by the number of floats.
+  using Cost = std::function<double(size_t)>;
+  CostedUpdate(Cost cost, VirtualClock& clock, std::unique_ptr<UpdateKernel> inside)
+      : cost_(std::move(cost)), clock_(clock), inside_(std::move(inside)) {}
   void run(std::span<float> weights, std::span<const float> gradients,
            std::span<const std::span<float>> state, int64_t step, float lr, float scale) override {
     if (inside_) inside_->run(weights, gradients, state, step, lr, scale);
-    clock_.spend(seconds_ * static_cast<double>(weights.size()));
+    clock_.spend(cost_(weights.size()));
   }
 
  private:
-  double seconds_;
+  Cost cost_;
   VirtualClock& clock_;
   std::unique_ptr<UpdateKernel> inside_;
 };
@@ -120,8 +123,14 @@ std::unique_ptr<LossKernel> CostedDevice::prepare(const LossSpec& spec) {
 }
 
 std::unique_ptr<UpdateKernel> CostedDevice::prepare(const UpdateSpec& spec) {
-  return std::make_unique<CostedUpdate>(cost_.update / static_cast<double>(parameters_), clock_,
-                                        inside_ ? inside_->prepare(spec) : nullptr);
+  return std::make_unique<CostedUpdate>(
+      [this](size_t floats) { return of_parameters(floats, cost_.update, cost_.whole_update); },
+      clock_, inside_ ? inside_->prepare(spec) : nullptr);
+}
+
+double CostedDevice::of_parameters(size_t floats, double a_step, double whole) const {
+  const auto count = static_cast<double>(floats), active = static_cast<double>(parameters_);
+  return count > active && whole > 0 ? count * whole : count * a_step / active;
 }
 
 void CostedDevice::add(std::span<float> into, std::span<const float> from) {
@@ -141,7 +150,7 @@ void CostedDevice::copy(std::span<const float> from, std::span<float> to) {
 }
 
 double CostedDevice::squared_norm(std::span<const float> values) {
-  clock_.spend(cost_.norm * static_cast<double>(values.size()) / static_cast<double>(parameters_));
+  clock_.spend(of_parameters(values.size(), cost_.norm, cost_.whole_norm));
   return inside_ ? inside_->squared_norm(values) : 0;
 }
 

@@ -35,6 +35,8 @@ class CostedDevice final : public Device {
  private:
   template <typename Spec>
   std::unique_ptr<Kernel> costed(const Spec& spec);
+  // Of so many floats: part of those that a step updates, or a whole array of more than these.
+  double of_parameters(size_t floats, double a_step, double whole) const;
 
   StepCost cost_;
   int64_t rows_, parameters_;

@@ -22,6 +22,8 @@ StepCost between(const StepCost& a, const StepCost& b, double share) {
   c.update = between(a.update, b.update, share);
   c.add = between(a.add, b.add, share);
   c.copy = between(a.copy, b.copy, share);
+  c.whole_norm = between(a.whole_norm, b.whole_norm, share);
+  c.whole_update = between(a.whole_update, b.whole_update, share);
   c.load = between(a.load, b.load, share);
   c.spread = between(a.spread, b.spread, share);
   return c;

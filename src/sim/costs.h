@@ -22,8 +22,11 @@ struct StepCost {
   double norm = 0, update = 0;      // of all parameters
   double add = 0;                   // seconds a float, where gradients are summed
   double copy = 0;                  // the same, where they are packed and unpacked
-  double load = 0;                  // seconds a row
-  double spread = 0;                // of whole steps: half the width of their middle half, relative
+  // The same where a network with sparse inputs is updated as a whole, not the rows that were
+  // touched: by a parameter server.
+  double whole_norm = 0, whole_update = 0;
+  double load = 0;    // seconds a row
+  double spread = 0;  // of whole steps: half the width of their middle half, relative
 
   double step() const;  // one piece, forward to update
 };

@@ -7,7 +7,9 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/undisturbed.h"
 #include "comm/backend/self.h"
+#include "comm/backend/threads.h"
 #include "data/loader.h"
 #include "sim/timed_device.h"
 #include "train/batch_input.h"
@@ -85,17 +87,21 @@ struct Rank {
   }
 };
 
-// Undisturbed times: neighbours on the same hardware make some steps slower, and none quicker.
-double undisturbed(const std::vector<double>& values) { return quantile(values, 0.1); }
+// Of steps made at once, the slowest: ranks that work together wait for it.
+std::vector<double> slowest(const std::vector<std::unique_ptr<Rank>>& all, int ranks,
+                            std::vector<double> Samples::*steps) {
+  std::vector<double> longest = all[0]->samples.at(ranks).*steps;
+  for (int r = 1; r < ranks; ++r) {
+    const std::vector<double>& other = all[static_cast<size_t>(r)]->samples.at(ranks).*steps;
+    for (size_t i = 0; i < longest.size(); ++i) longest[i] = std::max(longest[i], other[i]);
+  }
+  return longest;
+}
 
 // Whole steps come from the ranks without watches, their parts from those with.
 StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks) {
-  std::vector<double> steps, watched;
-  for (int r = 0; r < ranks; ++r) {
-    const Samples& s = all[static_cast<size_t>(r)]->samples.at(ranks);
-    append(steps, s.steps, 0);
-    append(watched, s.watched_steps, 0);
-  }
+  const std::vector<double> steps = slowest(all, ranks, &Samples::steps);
+  const std::vector<double> watched = slowest(all, ranks, &Samples::watched_steps);
   const Samples& s = all[0]->samples.at(ranks);
   StepCost c;
   for (size_t i = 0; i < s.forward.size(); ++i)
@@ -148,22 +154,61 @@ double inference_share(const RunConfig& config, const Held& held, const StepCost
   return seconds / forward;
 }
 
-// As gradients are packed for others and unpacked: with sparse inputs, rows here and there.
+// As gradients are kept.
 double copy_seconds_a_float(Device& device, const Parameters& parameters) {
   const WallClock clock;
-  const std::vector<Parameters::Span> spans = parameters.active();
   const Buffer memory(parameters.gradients().size_bytes());
-  size_t floats = 0;
-  const auto copy = [&] {
-    floats = 0;
-    for (const auto [begin, count] : spans) {
-      device.copy(parameters.gradients().subspan(begin, count),
-                  memory.floats().subspan(floats, count));
-      floats += count;
+  return seconds_of(clock, 0.02, [&] { device.copy(parameters.gradients(), memory.floats()); }) /
+         static_cast<double>(parameters.gradients().size());
+}
+
+// With sparse inputs two ranks agree on rows, pack, sum and unpack them. What a step takes beyond
+// its arithmetic and the sum, for each float that is packed and unpacked.
+double packing_seconds_a_float(const RunConfig& config, const Held& held, double seconds,
+                               const StepCost& cost, int64_t own_floats) {
+  std::vector<double> steps[2], sums[2];
+  double floats = 0, packed = 0;
+  run_thread_ranks(2, 60, [&](Communicator& ranks) {
+    const auto me = static_cast<size_t>(ranks.rank());
+    const WallClock clock;
+    const std::unique_ptr<Device> device = make_device(config.device);
+    StepProbe probe(config, held, 2 * held.rows, ranks, *device, clock);
+    probe.initialise();
+    probe.run(3);
+    const auto count = static_cast<int64_t>(seconds / 2 / probe.step_seconds().back());
+    const int64_t agreed = gather_all(ranks, std::max<int64_t>(count, 10))[0];
+    probe.run(agreed);
+    steps[me] = probe.step_seconds();
+    const Parameters& parameters = probe.parameters();
+    const size_t active = static_cast<size_t>(bytes_a_step(parameters)) / sizeof(float);
+    const std::span<float> some = parameters.gradients().first(active);
+    for (int64_t i = 0; i < agreed; ++i) {
+      ranks.barrier().wait();
+      const double start = clock.seconds();
+      ranks.all_reduce(some, some).wait();
+      sums[me].push_back(clock.seconds() - start);
     }
+    if (me > 0) return;
+    floats = static_cast<double>(active);
+    packed = floats - static_cast<double>(parameters.gradients().size() - parameters.dense_begin());
+  });
+  const auto both = [](std::vector<double>& a, const std::vector<double>& b) {
+    for (size_t i = 0; i < a.size(); ++i) a[i] = std::max(a[i], b[i]);
+    return undisturbed(a);
   };
-  const double seconds = seconds_of(clock, 0.02, copy);
-  return seconds / static_cast<double>(floats);
+  const double more_rows = floats / static_cast<double>(own_floats) - 1;
+  const double known = cost.step() + (cost.update + cost.norm) * more_rows + both(sums[0], sums[1]);
+  return std::max(0.0, both(steps[0], steps[1]) - known) / (2 * packed);
+}
+
+// A server's: the whole arrays, whatever was touched.
+double whole_update_seconds_a_float(const RunConfig& config, Device& device, size_t floats) {
+  const WallClock clock;
+  const Buffer weights(floats * sizeof(float)), gradients(floats * sizeof(float));
+  Optimizer optimizer(config.optimizer, device, floats);
+  return seconds_of(clock, 0.2,
+                    [&] { optimizer.step(weights.floats(), gradients.floats(), 1e-3f, 1); }) /
+         static_cast<double>(floats);
 }
 
 double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64_t piece) {
@@ -207,7 +252,7 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
       steps = std::clamp<int64_t>(static_cast<int64_t>(0.02 / step), 1, 2000);
       const double a_round =
           2 * step * static_cast<double>(steps * static_cast<int64_t>(counts.size()));
-      rounds = std::clamp(static_cast<int>(seconds / a_round), 3, 50);
+      rounds = std::clamp(static_cast<int>(seconds / a_round), 3, 200);
     }
     meet.arrive_and_wait();
     for (int round = 0; round < rounds; ++round)
@@ -227,16 +272,31 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   costs.rows = held.piece;
   costs.parameters = bytes_a_step(all[0]->plain.parameters()) / static_cast<int64_t>(sizeof(float));
   const WallClock clock;
-  std::vector<float> a(1 << 20), b(a.size());
-  const double add =
-      seconds_of(clock, 0.02, [&] { all[0]->device->add(a, b); }) / static_cast<double>(a.size());
-  const double copy = copy_seconds_a_float(*all[0]->device, all[0]->plain.parameters());
+  Device& device = *all[0]->device;
+  const Parameters& parameters = all[0]->plain.parameters();
+  const std::span<const float> gradients = parameters.gradients();
+  const size_t summed = std::max<size_t>(gradients.size(), 1 << 16);
+  const Buffer a(summed * sizeof(float)), b(summed * sizeof(float));
+  const double add = seconds_of(clock, 0.02, [&] { device.add(a.floats(), b.floats()); }) /
+                     static_cast<double>(summed);
   const double load = load_seconds_a_row(config, data, held.piece);
+  StepCost beside;
+  beside.copy = copy_seconds_a_float(device, parameters);
+  if (held.sparse) {
+    beside.whole_norm = seconds_of(clock, 0.05, [&] { device.squared_norm(gradients); }) /
+                        static_cast<double>(gradients.size());
+    beside.whole_update = whole_update_seconds_a_float(config, device, gradients.size());
+    if (most > 1)
+      beside.copy =
+          packing_seconds_a_float(config, held, seconds, cost_of(all, 2), costs.parameters);
+  }
   for (const int ranks : counts) {
     StepCost c = cost_of(all, ranks);
     c.inference = inference_share(config, held, c);
     c.add = add;
-    c.copy = copy;
+    c.copy = beside.copy;
+    c.whole_norm = beside.whole_norm;
+    c.whole_update = beside.whole_update;
     c.load = load;
     costs.by_ranks[ranks] = c;
   }
@@ -267,8 +327,8 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
       const std::span<float> part = mine.first(bytes / sizeof(float));
       std::vector<double> samples;
       const int rounds =
-          bytes <= 65536 ? 80
-                         : static_cast<int>(std::clamp<size_t>((size_t{1} << 25) / bytes, 8, 20));
+          bytes <= 65536 ? 400
+                         : static_cast<int>(std::clamp<size_t>((size_t{1} << 25) / bytes, 10, 100));
       for (int i = 0; i < rounds; ++i) {
         ranks.barrier().wait();
         // As a step leaves things: gradients just written, caches full of something else.

@@ -8,10 +8,12 @@
 
 namespace lockstep {
 
-// The held batches over and over, cut to what a step needs.
+// The held batches over and over, cut to what a step needs. Ranks begin with different ones: with
+// sparse inputs they touch different rows.
 class StepProbe::Source final : public BatchSource {
  public:
-  Source(const Held& held, StepShare share) : held_(held), share_(std::move(share)) {}
+  Source(const Held& held, StepShare share, int rank)
+      : held_(held), share_(std::move(share)), next_(static_cast<size_t>(rank)) {}
 
   void set_steps(int64_t steps) { steps_ = steps; }
   int64_t steps() const override { return steps_; }
@@ -34,7 +36,7 @@ class StepProbe::Source final : public BatchSource {
   const Held& held_;
   StepShare share_;
   int64_t steps_ = 0, left_ = 0;
-  size_t next_ = 0, shard_ = 0;
+  size_t next_, shard_ = 0;
 };
 
 namespace {
@@ -64,7 +66,8 @@ StepProbe::StepProbe(const RunConfig& config, const Held& held, int64_t all, Com
       optimizer_(config.optimizer, device, parameters_.weights().size()),
       worker_{ranks,  device, clock, program_, parameters_, optimizer_, config.train.clip_norm,
               nullptr},
-      source_(std::make_unique<Source>(held, share_of(config, all, training_, ranks.rank()))) {
+      source_(std::make_unique<Source>(held, share_of(config, all, training_, ranks.rank()),
+                                       ranks.rank())) {
   network_.expect_outputs(held.classes, held.provenance);
   if (held.sparse) parameters_.expect_sparse_inputs();
 }
