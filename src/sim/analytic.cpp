@@ -32,6 +32,17 @@ struct Round {
 
 int levels(int64_t count) { return std::bit_width(static_cast<uint64_t>(count - 1)); }
 
+// On the longest way down a binomial tree: how many children each one gives to, all at once.
+std::vector<int> binomial_way(int64_t count) {
+  std::vector<int> children;
+  while (count > 1) {
+    children.push_back(levels(count));
+    const int64_t half = int64_t{1} << (levels(count) - 1);
+    count = std::max(count - half, half / 2);
+  }
+  return children;
+}
+
 // The closed forms.
 class Wires {
  public:
@@ -113,15 +124,30 @@ class Wires {
 
   // Powers of two take the steps of an all-reduce; of the last ones only those towards the root.
   std::vector<Round> reduce(double bytes) const {
-    if (!threads() && std::has_single_bit(static_cast<uint64_t>(ranks_))) return all_reduce(bytes);
-    return one_to_all(bytes, "reduce");
+    if (threads() || ranks_ == 1) return one_to_all(bytes, "reduce");
+    if (std::has_single_bit(static_cast<uint64_t>(ranks_))) return all_reduce(bytes);
+    std::vector<Round> rounds;  // of a tree, whole arrays
+    const auto level = [&](Round round, int times) {
+      round.processor += add(bytes);
+      round.times = times;
+      if (times > 0) rounds.push_back(round);
+    };
+    level({local_.latency(), 0, local_.exchange(bytes), 1}, levels(per_node_));
+    level(remote(1, bytes, 1), levels(nodes_));
+    return rounds;
   }
 
   // broadcast_by_messages(), as the rank that hears last sees it.
   std::vector<Round> broadcast(double bytes) const {
     const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
-    if (ranks_ == 1 || threads() || way == BroadcastWay::binomial)
-      return one_to_all(bytes, "broadcast");
+    if (ranks_ == 1 || threads()) return one_to_all(bytes, "broadcast");
+    std::vector<Round> rounds;
+    if (way == BroadcastWay::binomial) {
+      for (const int children : binomial_way(nodes_)) rounds.push_back(remote(1, bytes, children));
+      for (size_t i = 0; i < binomial_way(per_node_).size(); ++i)
+        rounds.push_back({local_.latency(), 0, local_.of("broadcast", bytes), 1});
+      return rounds;
+    }
     // How many times a piece is passed on, within nodes and between them, and how many copies the
     // root's node sends.
     double inside = static_cast<double>(ranks_ - nodes_), between = static_cast<double>(nodes_ - 1);
@@ -132,13 +158,12 @@ class Wires {
       copies = per_node_ > 1 ? between : 2;
     }
     const double piece = broadcast_piece;
-    std::vector<Round> rounds;
     if (nodes_ == 1) {
       rounds.push_back({local_.latency(), 0, local_.of("broadcast", bytes), 1});
       inside -= 1;
     } else {
       Round last = remote(1, bytes, copies);
-      const Round hop = remote(1, piece, 1);
+      const Round hop = remote(1, piece, 2);
       last.latency += (between - 1) * (hop.latency + hop.transfer + hop.processor);
       rounds.push_back(last);
     }
@@ -146,25 +171,10 @@ class Wires {
     return rounds;
   }
 
-  // A tree of small messages, or a chain of pieces of a large one.
+  // A meeting of threads.
   std::vector<Round> one_to_all(double bytes, const char* operation) const {
     if (ranks_ == 1) return {};
-    if (threads()) return {{0, 0, thread_seconds(operation, bytes), 1}};
-    std::vector<Round> rounds;
-    if (per_node_ > 1)
-      rounds.push_back({local_.latency(), 0, local_.of(operation, bytes), levels(per_node_)});
-    if (nodes_ > 1) {
-      const double hops = levels(nodes_);
-      Round whole = remote(1, bytes, 1);
-      if (bytes <= 65536) {
-        whole.times = levels(nodes_);
-      } else {
-        whole.latency *= hops;
-        whole.transfer += (hops - 1) * 65536 / job_.cluster.link.bandwidth;
-      }
-      rounds.push_back(whole);
-    }
-    return rounds;
+    return {{0, 0, thread_seconds(operation, bytes), 1}};
   }
 
   // The root takes from (or gives to) all, one after the other through its card.
@@ -235,8 +245,8 @@ class RoundsOperation final : public Operation {
 
 class AnalyticCommunicator final : public Communicator {
  public:
-  AnalyticCommunicator(const SimulatedJob& job, double update_seconds, AnalyticTime& time)
-      : wires_(job), update_seconds_(update_seconds), time_(time) {}
+  AnalyticCommunicator(const SimulatedJob& job, double update_a_float, AnalyticTime& time)
+      : wires_(job), update_a_float_(update_a_float), time_(time) {}
 
   int rank() const override { return 0; }
   int size() const override { return static_cast<int>(wires_.ranks()); }
@@ -276,7 +286,8 @@ class AnalyticCommunicator final : public Communicator {
     if (bytes <= always_moved) return start(wires_.meeting());
     std::vector<Round> rounds = wires_.all_to_one(bytes, "receive");
     const double workers = static_cast<double>(wires_.ranks() - 1);
-    rounds.push_back({0, 0, workers * wires_.add(bytes) + update_seconds_, 1});
+    rounds.push_back(
+        {0, 0, workers * wires_.add(bytes) + update_a_float_ * bytes / sizeof(float), 1});
     const std::vector<Round> back = rounds;
     rounds.insert(rounds.end(), back.begin(), back.end() - 1);
     return start(std::move(rounds));
@@ -302,14 +313,14 @@ class AnalyticCommunicator final : public Communicator {
   }
 
   Wires wires_;
-  double update_seconds_;
+  double update_a_float_;
   AnalyticTime& time_;
   double card_free_ = 0;
 };
 
 }  // namespace
 
-void run_analytically(const SimulatedJob& job, double update_seconds,
+void run_analytically(const SimulatedJob& job, double update_a_float,
                       const SimulatedMain& rank_main) {
   double speed = 1e300;
   for (int node = 0; node <= job.nodes.back(); ++node)
@@ -321,16 +332,9 @@ void run_analytically(const SimulatedJob& job, double update_seconds,
     rank_main(alone);
     return;
   }
-  AnalyticCommunicator ranks(job, update_seconds, time);
+  AnalyticCommunicator ranks(job, update_a_float, time);
   SimulatedRank rank{ranks, time, job.nodes[0]};
   rank_main(rank);
-}
-
-double all_reduce_seconds(const SimulatedJob& job, double bytes) {
-  double seconds = 0;
-  for (const Round& r : Wires(job).all_reduce(bytes))
-    seconds += (r.latency + r.transfer + r.processor) * static_cast<double>(r.times);
-  return seconds;
 }
 
 }  // namespace lockstep

@@ -154,19 +154,36 @@ double inference_share(const RunConfig& config, const Held& held, const StepCost
   return seconds / forward;
 }
 
-// As gradients are kept.
-double copy_seconds_a_float(Device& device, const Parameters& parameters) {
-  const WallClock clock;
-  const Buffer memory(parameters.gradients().size_bytes());
-  return seconds_of(clock, 0.02, [&] { device.copy(parameters.gradients(), memory.floats()); }) /
-         static_cast<double>(parameters.gradients().size());
+// Memory that was never written is one page of zeroes, and quick to read.
+Buffer written(size_t floats) {
+  Buffer buffer(floats * sizeof(float));
+  std::ranges::fill(buffer.floats(), 1.0f);
+  return buffer;
 }
 
-// With sparse inputs two ranks agree on rows, pack, sum and unpack them. What a step takes beyond
-// its arithmetic and the sum, for each float that is packed and unpacked.
+// As gradients are kept; with sparse inputs, rows here and there.
+double copy_seconds_a_float(Device& device, const Parameters& parameters) {
+  const WallClock clock;
+  const std::vector<Parameters::Span> spans = parameters.active();
+  const Buffer memory = written(parameters.gradients().size());
+  size_t floats = 0;
+  const auto copy = [&] {
+    floats = 0;
+    for (const auto [begin, count] : spans) {
+      device.copy(parameters.gradients().subspan(begin, count),
+                  memory.floats().subspan(floats, count));
+      floats += count;
+    }
+  };
+  const double seconds = seconds_of(clock, 0.02, copy);
+  return seconds / static_cast<double>(floats);
+}
+
+// With sparse inputs two ranks tell each other their rows, pack, sum and unpack them. What a step
+// takes beyond its arithmetic and these messages, for each float that is packed and unpacked.
 double packing_seconds_a_float(const RunConfig& config, const Held& held, double seconds,
                                const StepCost& cost, int64_t own_floats) {
-  std::vector<double> steps[2], sums[2];
+  std::vector<double> steps[2], messages[2];
   double floats = 0, packed = 0;
   run_thread_ranks(2, 60, [&](Communicator& ranks) {
     const auto me = static_cast<size_t>(ranks.rank());
@@ -182,11 +199,17 @@ double packing_seconds_a_float(const RunConfig& config, const Held& held, double
     const Parameters& parameters = probe.parameters();
     const size_t active = static_cast<size_t>(bytes_a_step(parameters)) / sizeof(float);
     const std::span<float> some = parameters.gradients().first(active);
+    const size_t rows = parameters.touched()->list().size();
+    const std::vector<int32_t> mine(rows);
+    std::vector<int32_t> all(2 * rows);
+    const std::vector<int64_t> counts(2, static_cast<int64_t>(rows * sizeof(int32_t)));
     for (int64_t i = 0; i < agreed; ++i) {
       ranks.barrier().wait();
       const double start = clock.seconds();
+      gather_all(ranks, agreed);
+      ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(all)), counts).wait();
       ranks.all_reduce(some, some).wait();
-      sums[me].push_back(clock.seconds() - start);
+      messages[me].push_back(clock.seconds() - start);
     }
     if (me > 0) return;
     floats = static_cast<double>(active);
@@ -197,14 +220,15 @@ double packing_seconds_a_float(const RunConfig& config, const Held& held, double
     return undisturbed(a);
   };
   const double more_rows = floats / static_cast<double>(own_floats) - 1;
-  const double known = cost.step() + (cost.update + cost.norm) * more_rows + both(sums[0], sums[1]);
-  return std::max(0.0, both(steps[0], steps[1]) - known) / (2 * packed);
+  const double known =
+      cost.step() + (cost.update + cost.norm) * more_rows + both(messages[0], messages[1]);
+  return std::max(0.0, both(steps[0], steps[1]) - known) / std::max(1.0, 2 * packed);
 }
 
 // A server's: the whole arrays, whatever was touched.
 double whole_update_seconds_a_float(const RunConfig& config, Device& device, size_t floats) {
   const WallClock clock;
-  const Buffer weights(floats * sizeof(float)), gradients(floats * sizeof(float));
+  const Buffer weights = written(floats), gradients = written(floats);
   Optimizer optimizer(config.optimizer, device, floats);
   return seconds_of(clock, 0.2,
                     [&] { optimizer.step(weights.floats(), gradients.floats(), 1e-3f, 1); }) /
@@ -276,7 +300,7 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   const Parameters& parameters = all[0]->plain.parameters();
   const std::span<const float> gradients = parameters.gradients();
   const size_t summed = std::max<size_t>(gradients.size(), 1 << 16);
-  const Buffer a(summed * sizeof(float)), b(summed * sizeof(float));
+  const Buffer a = written(summed), b = written(summed);
   const double add = seconds_of(clock, 0.02, [&] { device.add(a.floats(), b.floats()); }) /
                      static_cast<double>(summed);
   const double load = load_seconds_a_row(config, data, held.piece);

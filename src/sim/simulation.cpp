@@ -322,7 +322,11 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
       return packed(outcomes);
     }));
   } else {
-    run_analytically(job, cost_at(0).update, rank_main);
+    const StepCost cost = cost_at(0);
+    const double update_a_float = cost.whole_update > 0
+                                      ? cost.whole_update
+                                      : cost.update / static_cast<double>(costs.parameters);
+    run_analytically(job, update_a_float, rank_main);
     outcomes.resize(1);
   }
 

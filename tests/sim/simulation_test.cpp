@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/apart.h"
+#include "comm/conformance.h"
 #include "sim/analytic.h"
 #include "sim/engine.h"
 #include "sim/numerics.h"
@@ -124,45 +125,94 @@ TEST(Simulation, SaysWhatDoesNotFit) {
   expect_user_error([&] { costs_for(point, fixed.data, without, false); }, {"lockstep calibrate"});
 }
 
-// Seconds of one all-reduce of SimGrid's ranks.
-double on_simgrid(const SimulatedJob& job, size_t floats) {
+using Collective = Request (*)(Communicator&, std::span<float>);
+
+// Seconds until the last rank that was simulated has done it.
+template <typename Engine>
+double seconds_of(Collective collective, size_t floats, const Engine& run) {
+  std::vector<float> data(floats);
+  double first = 0, last = 0;
+  run([&](SimulatedRank& rank) {
+    first = std::max(first, rank.clock.seconds());  // after all have met
+    collective(rank.ranks, data).wait();
+    rank.clock.catch_up();
+    last = std::max(last, rank.clock.seconds());
+  });
+  return last - first;
+}
+
+double on_simgrid(const SimulatedJob& job, Collective collective, size_t floats) {
   return std::stod(run_apart([&] {
-    std::vector<float> data(floats);
-    double first = 0, last = 0;
-    run_on_simgrid(job, [&](SimulatedRank& rank) {
-      first = std::max(first, rank.clock.seconds());  // after all have met
-      rank.ranks.all_reduce(data, data).wait();
-      rank.clock.catch_up();
-      last = std::max(last, rank.clock.seconds());
-    });
-    return fmt::format("{}", last - first);
+    const auto run = [&](const SimulatedMain& main) { run_on_simgrid(job, main); };
+    return fmt::format("{}", seconds_of(collective, floats, run));
   }));
 }
 
-TEST(Analytic, AllReducesAgreeWithSimgrid) {
+double by_closed_form(const SimulatedJob& job, Collective collective, size_t floats) {
+  return seconds_of(collective, floats,
+                    [&](const SimulatedMain& main) { run_analytically(job, 0, main); });
+}
+
+TEST(Analytic, CollectivesAgreeWithSimgrid) {
   Profile profile;
   profile.cores = 2;
   profile.mpi = fixed_tables();
-  Cluster tree = parse_cluster(
+  const Cluster tree = parse_cluster(
       "[node]\ncount = 16\ncores = 16\nmemory_gb = 4\n[network]\ntopology = "
       "\"tree\"\nbandwidth_gbit "
       "= 10\nlatency_us = 20\nleaf = 4\nuplink_gbit = 20\nuplink_latency_us = 5\n",
       "tree.toml");
-  Cluster star = test_cluster(256, 16);
-  for (const Cluster* cluster : {&star, &tree})
-    for (const int per_node : {1, 16})
-      for (const int ranks : {2, 3, 6, 8, 16, 64, 256}) {
-        if (ranks > cluster->nodes() * per_node) continue;
-        for (const size_t floats : {size_t{1000}, size_t{700'000}}) {
-          const SimulatedJob job{
-              .cluster = *cluster, .profile = profile, .nodes = cluster->place(ranks, per_node)};
-          const double simgrid = on_simgrid(job, floats);
-          const double bytes = static_cast<double>(floats * sizeof(float));
-          EXPECT_NEAR(all_reduce_seconds(job, bytes) / simgrid, 1, 0.1)
-              << topology_name(cluster->topology) << ", " << ranks << " ranks, " << per_node
-              << " a node, " << floats << " floats: " << simgrid << " s";
+  const Cluster star = test_cluster(256, 16);
+  struct Tested {
+    const char* name;
+    Collective collective;
+    size_t few;  // floats; where ranks start at different moments, not too few
+    double tolerance;
+    bool on_trees;
+  };
+  const Tested all[] = {
+      {"all-reduce", [](Communicator& r, std::span<float> d) { return r.all_reduce(d, d); }, 1000,
+       0.1, true},
+      {"reduce", [](Communicator& r, std::span<float> d) { return r.reduce(d, d, 0); }, 30'000,
+       0.25, false},
+      {"broadcast", [](Communicator& r, std::span<float> d) { return r.broadcast(bytes_of(d), 0); },
+       30'000, 0.25, false}};
+  for (const Tested& tested : all)
+    for (const Cluster* cluster : {&star, &tree})
+      for (const int per_node : {1, 16})
+        for (const int ranks : {2, 3, 6, 8, 16, 64, 256}) {
+          if (ranks > cluster->nodes() * per_node) continue;
+          if (cluster == &tree && !tested.on_trees) continue;
+          for (const size_t floats : {tested.few, size_t{700'000}}) {
+            const SimulatedJob job{
+                .cluster = *cluster, .profile = profile, .nodes = cluster->place(ranks, per_node)};
+            const double simgrid = on_simgrid(job, tested.collective, floats);
+            EXPECT_NEAR(by_closed_form(job, tested.collective, floats) / simgrid, 1,
+                        tested.tolerance)
+                << tested.name << ", " << topology_name(cluster->topology) << ", " << ranks
+                << " ranks, " << per_node << " a node, " << floats << " floats: " << simgrid
+                << " s";
+          }
         }
-      }
+}
+
+TEST(Simgrid, RanksDoWhatEveryBackendMust) {
+  Profile profile;
+  profile.cores = 2;
+  profile.mpi = fixed_tables();
+  const Cluster cluster = test_cluster(4, 4);
+  for (const int ranks : {2, 3, 7})
+    for (const int per_node : {1, 4}) {
+      if (ranks > cluster.nodes() * per_node) continue;
+      const SimulatedJob job{.cluster = cluster,
+                             .profile = profile,
+                             .nodes = cluster.place(ranks, per_node),
+                             .moves_data = true};
+      run_apart([&] {
+        run_on_simgrid(job, [](SimulatedRank& rank) { check_conformance(rank.ranks); });
+        return std::string();
+      });
+    }
 }
 
 TEST(Numerics, VirtualRanksLearnWhatRealOnesLearn) {

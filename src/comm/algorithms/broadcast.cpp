@@ -24,7 +24,7 @@ Family in_chain(int place, int size) {
 }
 
 // Of a range of places the first gives to the first of both parts of the others, which are cut at
-// the roundest place: ranks of a node are neighbours, and few messages leave it.
+// the roundest place: ranks of a node are neighbours, and from rank 0 few messages leave it.
 Family in_binary_tree(int place, int size) {
   Family family;
   for (int first = 0, last = size - 1; true;) {
@@ -74,8 +74,8 @@ Family family_of(int place, int size, BroadcastWay way) {
 BroadcastWay broadcast_way(int64_t ranks, size_t bytes) {
   const auto count = static_cast<int64_t>(pieces(bytes));
   if (ranks == 2 || count <= 1) return BroadcastWay::binomial;
-  return count + ranks - 2 <= 2 * (count + log2_above(ranks) - 1) ? BroadcastWay::chain
-                                                                  : BroadcastWay::binary;
+  return count + 2 * (ranks - 2) <= 2 * count + 4 * (log2_above(ranks) - 1) ? BroadcastWay::chain
+                                                                            : BroadcastWay::binary;
 }
 
 Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
@@ -90,14 +90,16 @@ Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
     const size_t begin = index * broadcast_piece;
     return data.subspan(begin, std::min(broadcast_piece, data.size() - begin));
   };
-  const size_t under_way = 2 * family.children.size();  // so that pieces arrive one after the other
-  std::vector<Request> arriving;
-  std::deque<Request> leaving;
-  if (family.parent >= 0)
-    for (size_t i = 0; i < count; ++i)
-      arriving.push_back(ranks.receive(piece(i), rank_at(family.parent), tag));
-  for (size_t i = 0; i < count; ++i) {
-    if (family.parent >= 0) co_await std::move(arriving[i]);
+  // Few at a time, so that pieces arrive one after the other; a rank is ready for more.
+  const size_t under_way = 2 * family.children.size(), expected = 8;
+  std::deque<Request> arriving, leaving;
+  for (size_t i = 0, next = 0; i < count; ++i) {
+    if (family.parent >= 0) {
+      for (; next < std::min(i + expected, count); ++next)
+        arriving.push_back(ranks.receive(piece(next), rank_at(family.parent), tag));
+      co_await std::move(arriving.front());
+      arriving.pop_front();
+    }
     for (const int child : family.children) {
       if (leaving.size() >= under_way) {
         co_await std::move(leaving.front());

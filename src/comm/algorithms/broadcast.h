@@ -10,8 +10,10 @@ namespace lockstep {
 //
 //   way        steps of one piece      for
 //   binomial   log2 p, of the whole    a single piece, or two ranks
-//   chain      n + p - 2               many pieces, few ranks
-//   binary     2 (n + log2 p - 1)      many ranks
+//   chain      n + 2 (p - 2)           many pieces, few ranks
+//   binary     2 n + 4 (log2 p - 1)    many ranks
+//
+// (Two pieces are under way to a rank at a time and share the wire.)
 enum class BroadcastWay { binomial, chain, binary };
 
 constexpr size_t broadcast_piece = 128 * 1024;  // bytes

@@ -9,7 +9,7 @@
 #include "comm/algorithms/broadcast.h"
 #include "comm/backend/self.h"
 #include "sim/local_costs.h"
-#include "sim/simgrid/post.h"
+#include "sim/simgrid/post_office.h"
 
 namespace lockstep {
 namespace {
@@ -42,7 +42,7 @@ struct Shared {
   const SimulatedJob& job;
   LocalCosts local;
   Nowhere nowhere;
-  Post post;
+  PostOffice post;
   int groups = 0;
 };
 
@@ -134,7 +134,7 @@ class MpiMessage final : public Message {
 // Of one of our algorithms, which goes on between the layers of a backward pass.
 class PostedMessage final : public Message {
  public:
-  PostedMessage(Post::End end, int from, SimulatedTime& time, Cost cost)
+  PostedMessage(PostOffice::End end, int from, SimulatedTime& time, Cost cost)
       : Message(time, std::move(cost)), end_(std::move(end)), from_(from) {}
 
  private:
@@ -144,7 +144,7 @@ class PostedMessage final : public Message {
     return from_;
   }
 
-  Post::End end_;
+  PostOffice::End end_;
   int from_;
 };
 
@@ -300,7 +300,7 @@ class SmpiCommunicator final : public Communicator {
     MPI_Comm_size(part, &members);
     if (members > 1) return std::make_unique<SmpiCommunicator>(part, shared_, time_);
     MPI_Comm_free(&part);
-    return make_self_communicator();  // SMPI's broadcast fails on a single rank
+    return make_self_communicator();  // nothing to simulate
   }
   void abort(const std::string& reason, int) override { throw Failure("{}", reason); }
   std::string backend() const override { return "mpi (simulated by SimGrid)"; }
@@ -348,7 +348,7 @@ class SmpiCommunicator final : public Communicator {
           "MPI_Irecv");
     return message<MpiMessage>(request, time_, std::move(cost), source);
   }
-  Post::Address address(int from, int to, int tag) const {
+  PostOffice::Address address(int from, int to, int tag) const {
     return {group_->id, group_->world_of(from), group_->world_of(to), tag};
   }
   Request task(Task work, const char* name, std::unique_ptr<float[]> scratch = nullptr) {
@@ -356,7 +356,7 @@ class SmpiCommunicator final : public Communicator {
   }
   // Negative tags are those of our own algorithms, broadcasts below the others. Few are under way
   // at a time, and each tag has boxes of its own.
-  static constexpr int tags = 64;
+  static constexpr int tags = 8;
   int next_tag() { return -(tasks_++ % tags) - 1; }
   template <class Kind, class... Args>
   Request message(Args&&... args) {

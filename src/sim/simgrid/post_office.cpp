@@ -1,4 +1,4 @@
-#include "sim/simgrid/post.h"
+#include "sim/simgrid/post_office.h"
 
 #include <fmt/format.h>
 
@@ -8,22 +8,19 @@ namespace lockstep {
 
 namespace s4u = simgrid::s4u;
 
-class Post::Letter {
+class PostOffice::Letter {
  public:
   explicit Letter(size_t bytes) : bytes_(bytes) {}
 
   void sent(const std::byte* data, bool copied) {
-    sent_ = true;
     from_ = data;
     if (!data || !copied) return;
     copy_.assign(data, data + bytes_);
     from_ = copy_.data();
   }
-  void expected(std::byte* data) {
-    expected_ = true;
-    to_ = data;
-  }
-  bool met() const { return sent_ && expected_; }
+  void expected(std::byte* data) { to_ = data; }
+  void end_started() { ++started_; }
+  bool met() const { return started_ == 2; }  // from then on there is something left to move
 
   // By whichever rank sees the end first: either may touch its memory from then on.
   void deliver() {
@@ -33,7 +30,7 @@ class Post::Letter {
 
  private:
   size_t bytes_;
-  bool sent_ = false, expected_ = false;
+  int started_ = 0;
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;
   std::vector<std::byte> copy_;
@@ -60,15 +57,17 @@ auto take_first(Letters& letters) {
 
 }  // namespace
 
-bool Post::End::over() const { return !way_ || (letter_->met() && way_->get_remaining() <= 0); }
+bool PostOffice::End::over() const {
+  return !way_ || (letter_->met() && way_->get_remaining() <= 0);
+}
 
-void Post::End::wait() {
+void PostOffice::End::wait() {
   if (!way_) return;
   way_->wait();
   letter_->deliver();
 }
 
-Post::End Post::send(const Address& address, const std::byte* data, size_t bytes) {
+PostOffice::End PostOffice::send(const Address& address, const std::byte* data, size_t bytes) {
   const bool small = bytes < small_bytes;
   Box& to = box(address, small);
   std::shared_ptr<Letter> letter;
@@ -79,15 +78,12 @@ Post::End Post::send(const Address& address, const std::byte* data, size_t bytes
   letter->sent(data, small);
   s4u::CommPtr way =
       to.mailbox->put_init(some_address(), bytes)->set_copy_data_callback(copy_nothing);
-  if (small) {
-    way->detach();
-    return {std::move(letter), nullptr};
-  }
-  way->start();
-  return {std::move(letter), std::move(way)};
+  small ? way->detach() : way->start();
+  letter->end_started();
+  return {std::move(letter), small ? nullptr : std::move(way)};
 }
 
-Post::End Post::receive(const Address& address, std::byte* data, size_t bytes) {
+PostOffice::End PostOffice::receive(const Address& address, std::byte* data, size_t bytes) {
   Box& from = box(address, bytes < small_bytes);
   std::shared_ptr<Letter> letter;
   if (from.sent.empty())
@@ -98,10 +94,11 @@ Post::End Post::receive(const Address& address, std::byte* data, size_t bytes) {
   s4u::CommPtr way = from.mailbox->get_init();
   way->set_dst_data(static_cast<void**>(some_address()), sizeof(void*));
   way->set_copy_data_callback(copy_nothing)->start();
+  letter->end_started();
   return {std::move(letter), std::move(way)};
 }
 
-Post::Box& Post::box(const Address& address, bool small) {
+PostOffice::Box& PostOffice::box(const Address& address, bool small) {
   const auto& [group, from, to, tag] = address;
   Box& found = boxes_[{group, from, to, tag, small}];
   if (!found.mailbox) {

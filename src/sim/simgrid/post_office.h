@@ -13,7 +13,7 @@ namespace lockstep {
 // Messages of our own algorithms, as SimGrid's own communications. One can look whether such a
 // communication is over and then wait for it, which ends it; a request of SMPI that MPI_Test ended
 // is kept by SimGrid 3.32 and looked through at every later event.
-class Post {
+class PostOffice {
  public:
   // Who sends to whom (ranks of the world), within which group, by which tag.
   struct Address {
@@ -33,7 +33,7 @@ class Post {
     simgrid::s4u::CommPtr way_;  // none: a small letter, which leaves at once
   };
 
-  explicit Post(int ranks) : actors_(static_cast<size_t>(ranks)) {}
+  explicit PostOffice(int ranks) : actors_(static_cast<size_t>(ranks)) {}
 
   void here(int rank) { actors_[static_cast<size_t>(rank)] = simgrid::s4u::Actor::self(); }
   // `data` may be null: the bytes then only take their time.
