@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Long enough to meet a quiet moment of a shared machine.
-constexpr double seconds_a_round = 2, seconds_for_costs = 6;
+constexpr double seconds_a_round = 2, seconds_for_costs = 1.5;
 
 // Steps of the point as 'lockstep bench' makes them.
 double measured_step(const SimulatedPoint& point, const fs::path& scratch) {
@@ -57,12 +57,8 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   for (int round = 1; round <= rounds; ++round) {
     say(fmt::format("validating: round {} of {}", round, rounds));
     refine_tables(now, say);
-    std::string last;
     for (Validated& v : all) {
-      const std::string key =
-          fmt::format("{} {}", v.point.config.train.batch, v.point.config.parallel.batch);
-      if (key != last) refine_costs(v.point, data, now, seconds_for_costs);
-      last = key;
+      refine_costs(v.point, data, now, seconds_for_costs);
       v.measured = std::min(v.measured, measured_step(v.point, scratch.path()));
     }
   }
