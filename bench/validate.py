@@ -3,6 +3,8 @@
 compares. Fails when the median error is above the bar. --write makes docs/validation.md from what it saw.
 
   bench/validate.py build/lockstep [--presets a,b] [--rounds 5] [--write docs/validation.md]
+  bench/validate.py build/lockstep --rounds 2 --log ~/.cache/lockstep/validations.jsonl --since "2026-11-16 15:30"
+                                        with what was logged since: a sweep that was interrupted, or to be continued
 """
 
 import argparse
@@ -32,6 +34,7 @@ def keep_quicker(best, case):
     known = best.setdefault(tuple(case[key] for key in ("name", "strategy", "backend", "ranks")), case)
     for key in "predicted_step_seconds", "measured_step_seconds":
         known[key] = min(known[key], case[key])
+    known["rounds"] = known.get("rounds", 0) + 1
     known["error"] = known["predicted_step_seconds"] / known["measured_step_seconds"] - 1
 
 
@@ -67,8 +70,14 @@ def main():
     options.add_argument("--presets", default=",".join(PRESETS))
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--write", help="a Markdown page to make")
+    options.add_argument("--log", help="rounds that 'simulate --validate' logged in this file count too ...")
+    options.add_argument("--since", default="", help="... if made since this moment (UTC)")
     given = options.parse_args()
     best = {}
+    for line in open(given.log) if given.log else []:
+        case = json.loads(line)
+        if case["when"] >= given.since and case["name"] in given.presets.split(","):
+            keep_quicker(best, case)
     for sweep in range(given.rounds):
         for preset in given.presets.split(","):
             print(f"round {sweep + 1} of {given.rounds}: {preset}", file=sys.stderr, flush=True)
@@ -91,7 +100,7 @@ def main():
 
 Made by `bench/validate.py build/lockstep --write docs/validation.md` on {datetime.date.today()}, on a shared virtual
 machine of two cores. Steps of training with batches held in memory, undisturbed (the quickest fortieth), on this
-machine: kernels were measured and real ranks run in turns, {given.rounds} rounds of all presets, the quickest of each kept.
+machine: kernels were measured and real ranks run in turns, {min(c['rounds'] for c in cases)} or more rounds of all presets, the quickest of each kept.
 
 {verdict}.
 
