@@ -179,10 +179,14 @@ double copy_seconds_a_float(Device& device, const Parameters& parameters) {
   return seconds / static_cast<double>(floats);
 }
 
-// With sparse inputs two ranks tell each other their rows, pack, sum and unpack them. What a step
-// takes beyond its arithmetic and these messages, for each float that is packed and unpacked.
-double packing_seconds_a_float(const RunConfig& config, const Held& held, double seconds,
-                               const StepCost& cost, int64_t own_floats) {
+// What a step of two ranks takes beyond its arithmetic and messages.
+struct Beyond {
+  double seconds = 0;
+  double packed = 0;  // floats: with sparse inputs ranks tell each other their rows and pack them
+};
+
+Beyond beyond_arithmetic(const RunConfig& config, const Held& held, double seconds,
+                         const StepCost& cost, int64_t own_floats) {
   std::vector<double> steps[2], messages[2];
   double floats = 0, packed = 0;
   run_thread_ranks(2, 60, [&](Communicator& ranks) {
@@ -199,15 +203,17 @@ double packing_seconds_a_float(const RunConfig& config, const Held& held, double
     const Parameters& parameters = probe.parameters();
     const size_t active = static_cast<size_t>(bytes_a_step(parameters)) / sizeof(float);
     const std::span<float> some = parameters.gradients().first(active);
-    const size_t rows = parameters.touched()->list().size();
+    const size_t rows = held.sparse ? parameters.touched()->list().size() : 0;
     const std::vector<int32_t> mine(rows);
     std::vector<int32_t> all(2 * rows);
     const std::vector<int64_t> counts(2, static_cast<int64_t>(rows * sizeof(int32_t)));
     for (int64_t i = 0; i < agreed; ++i) {
       ranks.barrier().wait();
       const double start = clock.seconds();
-      gather_all(ranks, agreed);
-      ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(all)), counts).wait();
+      if (held.sparse) {
+        gather_all(ranks, agreed);
+        ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(all)), counts).wait();
+      }
       ranks.all_reduce(some, some).wait();
       messages[me].push_back(clock.seconds() - start);
     }
@@ -222,7 +228,7 @@ double packing_seconds_a_float(const RunConfig& config, const Held& held, double
   const double more_rows = floats / static_cast<double>(own_floats) - 1;
   const double known =
       cost.step() + (cost.update + cost.norm) * more_rows + both(messages[0], messages[1]);
-  return std::max(0.0, both(steps[0], steps[1]) - known) / std::max(1.0, 2 * packed);
+  return {std::max(0.0, both(steps[0], steps[1]) - known), packed};
 }
 
 // A server's: the whole arrays, whatever was touched.
@@ -310,15 +316,25 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
     beside.whole_norm = seconds_of(clock, 0.05, [&] { device.squared_norm(gradients); }) /
                         static_cast<double>(gradients.size());
     beside.whole_update = whole_update_seconds_a_float(config, device, gradients.size());
-    if (most > 1)
-      beside.copy =
-          packing_seconds_a_float(config, held, seconds, cost_of(all, 2), costs.parameters);
+  }
+  if (most > 1) {
+    const StepCost cost = cost_of(all, 2);
+    // Where a step takes longer, what is not arithmetic is lost in it.
+    constexpr double short_step = 100e-6, longest_exchange = 2e-6;
+    if (held.sparse || cost.step() < short_step) {
+      const Beyond beyond = beyond_arithmetic(config, held, seconds, cost, costs.parameters);
+      if (held.sparse)
+        beside.copy = beyond.seconds / std::max(1.0, 2 * beyond.packed);
+      else
+        beside.exchange = std::min(beyond.seconds, longest_exchange);
+    }
   }
   for (const int ranks : counts) {
     StepCost c = cost_of(all, ranks);
     c.inference = inference_share(config, held, c);
     c.add = add;
     c.copy = beside.copy;
+    c.exchange = beside.exchange;
     c.whole_norm = beside.whole_norm;
     c.whole_update = beside.whole_update;
     c.load = load;

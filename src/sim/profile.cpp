@@ -44,10 +44,10 @@ Json to_json(const StepCost& c) {
   Json kernels = Json::array();
   for (const KernelCost& k : c.kernels)
     kernels.push_back({{"kernel", k.kernel}, {"forward", k.forward}, {"backward", k.backward}});
-  return {{"kernels", kernels},   {"piece", c.piece},           {"inference", c.inference},
-          {"norm", c.norm},       {"update", c.update},         {"add", c.add},
-          {"copy", c.copy},       {"whole_norm", c.whole_norm}, {"whole_update", c.whole_update},
-          {"load_a_row", c.load}, {"spread", c.spread}};
+  return {{"kernels", kernels},     {"piece", c.piece},           {"inference", c.inference},
+          {"norm", c.norm},         {"update", c.update},         {"add", c.add},
+          {"copy", c.copy},         {"whole_norm", c.whole_norm}, {"whole_update", c.whole_update},
+          {"exchange", c.exchange}, {"load_a_row", c.load},       {"spread", c.spread}};
 }
 
 StepCost step_from(const Json& json) {
@@ -63,6 +63,7 @@ StepCost step_from(const Json& json) {
   c.copy = json.at("copy").get<double>();
   c.whole_norm = json.at("whole_norm").get<double>();
   c.whole_update = json.at("whole_update").get<double>();
+  c.exchange = json.at("exchange").get<double>();
   c.load = json.at("load_a_row").get<double>();
   c.spread = json.at("spread").get<double>();
   return c;

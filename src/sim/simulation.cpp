@@ -304,8 +304,10 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     NoisyTime time(rank.clock, cluster.disturbance.noise, rank.ranks.rank());
     CostedDevice device(cost, costs.rows, costs.parameters, time);
     StepProbe probe(config, held, shares.all, rank.ranks, device, rank.clock);
-    if (options.loading)
-      probe.load_by([&](int64_t rows) { rank.clock.spend(cost.load * static_cast<double>(rows)); });
+    const double a_row = options.loading ? cost.load : 0, a_piece = ranks > 1 ? cost.exchange : 0;
+    probe.load_by([=, &rank](int64_t rows) {
+      rank.clock.spend(a_row * static_cast<double>(rows) + a_piece);
+    });
     RankOutcome& mine = outcomes[static_cast<size_t>(rank.ranks.rank())];
     if (options.trace) probe.record(mine.trace);
     probe.run(1);  // ranks find their rhythm

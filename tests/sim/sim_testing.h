@@ -53,6 +53,7 @@ struct FixedProfile {
       cost.update = 5e-4;
       cost.add = 1e-9;
       cost.copy = 1e-9;
+      cost.exchange = 0;
       cost.load = 1e-5;
       cost.inference = 0.5;
       cost.spread = 0.05;
