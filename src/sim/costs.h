@@ -25,7 +25,7 @@ struct StepCost {
   // The same where a network with sparse inputs is updated as a whole, not the rows that were
   // touched: by a parameter server.
   double whole_norm = 0, whole_update = 0;
-  double exchange = 0;  // of a step with other ranks: the code around messages
+  double exchange = 0;  // of a step with others who train: code around messages
   double load = 0;      // seconds a row
   double spread = 0;    // of whole steps: half the width of their middle half, relative
 

@@ -320,7 +320,7 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   if (most > 1) {
     const StepCost cost = cost_of(all, 2);
     // Where a step takes longer, what is not arithmetic is lost in it.
-    constexpr double short_step = 100e-6, longest_exchange = 2e-6;
+    constexpr double short_step = 100e-6, longest_exchange = 0.7e-6;
     if (held.sparse || cost.step() < short_step) {
       const Beyond beyond = beyond_arithmetic(config, held, seconds, cost, costs.parameters);
       if (held.sparse)

@@ -304,7 +304,8 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     NoisyTime time(rank.clock, cluster.disturbance.noise, rank.ranks.rank());
     CostedDevice device(cost, costs.rows, costs.parameters, time);
     StepProbe probe(config, held, shares.all, rank.ranks, device, rank.clock);
-    const double a_row = options.loading ? cost.load : 0, a_piece = ranks > 1 ? cost.exchange : 0;
+    const double a_row = options.loading ? cost.load : 0,
+                 a_piece = shares.training > 1 ? cost.exchange : 0;
     probe.load_by([=, &rank](int64_t rows) {
       rank.clock.spend(a_row * static_cast<double>(rows) + a_piece);
     });
