@@ -124,7 +124,8 @@ class Wires {
 
   // Powers of two take the steps of an all-reduce; of the last ones only those towards the root.
   std::vector<Round> reduce(double bytes) const {
-    if (threads() || ranks_ == 1) return one_to_all(bytes, "reduce");
+    if (ranks_ == 1) return {};
+    if (threads()) return {{0, 0, thread_seconds("reduce", bytes), 1}};
     if (std::has_single_bit(static_cast<uint64_t>(ranks_))) return all_reduce(bytes);
     std::vector<Round> rounds;  // of a tree, whole arrays
     const auto level = [&](Round round, int times) {
@@ -139,8 +140,9 @@ class Wires {
 
   // broadcast_by_messages(), as the rank that hears last sees it.
   std::vector<Round> broadcast(double bytes) const {
+    if (ranks_ == 1) return {};
+    if (threads()) return {{0, 0, thread_seconds("broadcast", bytes), 1}};
     const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
-    if (ranks_ == 1 || threads()) return one_to_all(bytes, "broadcast");
     std::vector<Round> rounds;
     if (way == BroadcastWay::binomial) {
       for (const int children : binomial_way(nodes_)) rounds.push_back(remote(1, bytes, children));
@@ -169,12 +171,6 @@ class Wires {
     }
     rounds.push_back({inside * (local_.latency() + local_.of("broadcast", piece)), 0, 0, 1});
     return rounds;
-  }
-
-  // A meeting of threads.
-  std::vector<Round> one_to_all(double bytes, const char* operation) const {
-    if (ranks_ == 1) return {};
-    return {{0, 0, thread_seconds(operation, bytes), 1}};
   }
 
   // The root takes from (or gives to) all, one after the other through its card.

@@ -87,23 +87,25 @@ struct Rank {
   }
 };
 
+void keep_longer(std::vector<double>& known, const std::vector<double>& other) {
+  for (size_t i = 0; i < known.size(); ++i) known[i] = std::max(known[i], other[i]);
+}
+
 // Of steps made at once, the slowest: ranks that work together wait for it.
 std::vector<double> slowest(const std::vector<std::unique_ptr<Rank>>& all, int ranks,
                             std::vector<double> Samples::*steps) {
   std::vector<double> longest = all[0]->samples.at(ranks).*steps;
-  for (int r = 1; r < ranks; ++r) {
-    const std::vector<double>& other = all[static_cast<size_t>(r)]->samples.at(ranks).*steps;
-    for (size_t i = 0; i < longest.size(); ++i) longest[i] = std::max(longest[i], other[i]);
-  }
+  for (int r = 1; r < ranks; ++r)
+    keep_longer(longest, all[static_cast<size_t>(r)]->samples.at(ranks).*steps);
   return longest;
 }
 
-// Whole steps come from the ranks without watches, their parts from those with.
-StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks) {
+// Whole steps come from the ranks without watches, their parts from those with. `c`: what else
+// there is to say of them.
+StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks, StepCost c) {
   const std::vector<double> steps = slowest(all, ranks, &Samples::steps);
   const std::vector<double> watched = slowest(all, ranks, &Samples::watched_steps);
   const Samples& s = all[0]->samples.at(ranks);
-  StepCost c;
   for (size_t i = 0; i < s.forward.size(); ++i)
     c.kernels.push_back({all[0]->timed.kernels()[i]->kernel, undisturbed(s.forward[i]),
                          undisturbed(s.backward[i])});
@@ -221,14 +223,12 @@ Beyond beyond_arithmetic(const RunConfig& config, const Held& held, double secon
     floats = static_cast<double>(active);
     packed = floats - static_cast<double>(parameters.gradients().size() - parameters.dense_begin());
   });
-  const auto both = [](std::vector<double>& a, const std::vector<double>& b) {
-    for (size_t i = 0; i < a.size(); ++i) a[i] = std::max(a[i], b[i]);
-    return undisturbed(a);
-  };
+  keep_longer(steps[0], steps[1]);
+  keep_longer(messages[0], messages[1]);
   const double more_rows = floats / static_cast<double>(own_floats) - 1;
   const double known =
-      cost.step() + (cost.update + cost.norm) * more_rows + both(messages[0], messages[1]);
-  return {std::max(0.0, both(steps[0], steps[1]) - known), packed};
+      cost.step() + (cost.update + cost.norm) * more_rows + undisturbed(messages[0]);
+  return {std::max(0.0, undisturbed(steps[0]) - known), packed};
 }
 
 // A server's: the whole arrays, whatever was touched.
@@ -254,6 +254,39 @@ double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64
                       }
                     }) /
          static_cast<double>(piece);
+}
+
+// What a step may need beside its kernels.
+StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, const Held& held,
+                             double seconds, const std::vector<std::unique_ptr<Rank>>& all,
+                             int64_t own_floats) {
+  const WallClock clock;
+  Device& device = *all[0]->device;
+  const Parameters& parameters = all[0]->plain.parameters();
+  const std::span<const float> gradients = parameters.gradients();
+  const size_t summed = std::max<size_t>(gradients.size(), 1 << 16);
+  const Buffer a = written(summed), b = written(summed);
+  StepCost c;
+  c.add = seconds_of(clock, 0.02, [&] { device.add(a.floats(), b.floats()); }) /
+          static_cast<double>(summed);
+  c.load = load_seconds_a_row(config, data, held.piece);
+  c.copy = copy_seconds_a_float(device, parameters);
+  if (held.sparse) {
+    c.whole_norm = seconds_of(clock, 0.05, [&] { device.squared_norm(gradients); }) /
+                   static_cast<double>(gradients.size());
+    c.whole_update = whole_update_seconds_a_float(config, device, gradients.size());
+  }
+  if (all.size() == 1) return c;
+  const StepCost two = cost_of(all, 2, {});
+  // Where a step takes longer, what is not arithmetic is lost in it.
+  constexpr double short_step = 100e-6, longest_exchange = 0.7e-6;
+  if (!held.sparse && two.step() >= short_step) return c;
+  const Beyond beyond = beyond_arithmetic(config, held, seconds, two, own_floats);
+  if (held.sparse)
+    c.copy = beyond.seconds / std::max(1.0, 2 * beyond.packed);
+  else
+    c.exchange = std::min(beyond.seconds, longest_exchange);
+  return c;
 }
 
 }  // namespace
@@ -301,43 +334,10 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   NetworkCosts costs;
   costs.rows = held.piece;
   costs.parameters = bytes_a_step(all[0]->plain.parameters()) / static_cast<int64_t>(sizeof(float));
-  const WallClock clock;
-  Device& device = *all[0]->device;
-  const Parameters& parameters = all[0]->plain.parameters();
-  const std::span<const float> gradients = parameters.gradients();
-  const size_t summed = std::max<size_t>(gradients.size(), 1 << 16);
-  const Buffer a = written(summed), b = written(summed);
-  const double add = seconds_of(clock, 0.02, [&] { device.add(a.floats(), b.floats()); }) /
-                     static_cast<double>(summed);
-  const double load = load_seconds_a_row(config, data, held.piece);
-  StepCost beside;
-  beside.copy = copy_seconds_a_float(device, parameters);
-  if (held.sparse) {
-    beside.whole_norm = seconds_of(clock, 0.05, [&] { device.squared_norm(gradients); }) /
-                        static_cast<double>(gradients.size());
-    beside.whole_update = whole_update_seconds_a_float(config, device, gradients.size());
-  }
-  if (most > 1) {
-    const StepCost cost = cost_of(all, 2);
-    // Where a step takes longer, what is not arithmetic is lost in it.
-    constexpr double short_step = 100e-6, longest_exchange = 0.7e-6;
-    if (held.sparse || cost.step() < short_step) {
-      const Beyond beyond = beyond_arithmetic(config, held, seconds, cost, costs.parameters);
-      if (held.sparse)
-        beside.copy = beyond.seconds / std::max(1.0, 2 * beyond.packed);
-      else
-        beside.exchange = std::min(beyond.seconds, longest_exchange);
-    }
-  }
+  const StepCost around = cost_around_kernels(config, data, held, seconds, all, costs.parameters);
   for (const int ranks : counts) {
-    StepCost c = cost_of(all, ranks);
+    StepCost c = cost_of(all, ranks, around);
     c.inference = inference_share(config, held, c);
-    c.add = add;
-    c.copy = beside.copy;
-    c.exchange = beside.exchange;
-    c.whole_norm = beside.whole_norm;
-    c.whole_update = beside.whole_update;
-    c.load = load;
     costs.by_ranks[ranks] = c;
   }
   return costs;

@@ -30,7 +30,7 @@ class StepProbe final : private StepHandler {
   const Parameters& parameters() const { return parameters_; }
   void record(Trace& trace) { worker_.trace = &trace; }
 
-  // What a step's pieces cost beyond arithmetic: called before each, where loading is simulated.
+  // What a step's pieces cost beyond arithmetic: called before each, where that is simulated.
   using Load = std::function<void(int64_t rows)>;
   void load_by(Load load);
 

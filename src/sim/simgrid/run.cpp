@@ -98,7 +98,7 @@ void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
     SMPI_init();
     engine.set_config("smpi/privatization:no");
     // By name, those that are called: others of the selectors crash in SimGrid 3.32.
-    for (const char* collective : {"allgather", "allgatherv", "gather", "scatter", "barrier"})
+    for (const char* collective : {"allgather", "allgatherv", "barrier"})
       engine.set_config(fmt::format("smpi/{}:{}", collective, job.collectives));
     simgrid::smpi::colls::set_collectives();
   }
