@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Long enough to meet a quiet moment of a shared machine.
-constexpr double seconds_a_round = 2, seconds_for_costs = 1.5;
+// Short: many rounds meet more of the quiet moments of a shared machine than a few long ones.
+constexpr double seconds_a_round = 1, seconds_for_costs = 0.7;
 
 // Steps of the point as 'lockstep bench' makes them.
 double measured_step(const SimulatedPoint& point, const fs::path& scratch) {

@@ -12,8 +12,10 @@ namespace {
 
 constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t worth_mapping = size_t{64} << 10;
+// Beyond it a huge page comes quicker than the small ones, and other processes get at it quicker.
+constexpr size_t worth_huge_pages = size_t{256} << 10;
 
-// Mapped memory of at least this size, beginning on a huge page if it is that large.
+// Mapped memory of whole pages, beginning on a huge page if it has them.
 std::byte* map(size_t bytes, size_t& mapped) {
   const size_t slack = bytes >= huge_page ? huge_page : 0;
   void* memory =
@@ -38,7 +40,7 @@ Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   FreeMemory free;
   std::byte* memory = nullptr;
   if (bytes >= worth_mapping) {
-    memory = map(round_up(bytes, bytes >= huge_page ? huge_page : 4096), free.mapped);
+    memory = map(round_up(bytes, bytes >= worth_huge_pages ? huge_page : 4096), free.mapped);
   } else {
     const size_t rounded = round_up(bytes == 0 ? 1 : bytes, cache_line);
     memory = static_cast<std::byte*>(std::aligned_alloc(cache_line, rounded));

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/affinity.h"
+
 namespace lockstep {
 namespace {
 
@@ -17,6 +19,10 @@ void pause(int turn, double waited, double patience) {
 }
 
 }  // namespace
+
+double patience_of(int64_t ranks) {
+  return ranks <= static_cast<int64_t>(allowed_cores().size()) ? 0.5 : 0.002;
+}
 
 double Operation::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,9 +30,13 @@ class Operation {
   // one goes on asking.
   virtual bool block() { return false; }
   // How long a waiting rank keeps its core busy with asking; MPI moves data only when it is asked.
-  virtual double patience() const { return 0.002; }
+  virtual double patience() const { return 0; }
   virtual double now() const;  // seconds since some fixed moment
 };
+
+// With a core for each of so many ranks on this machine nobody else wants it, and messages are not
+// kept waiting: asleep, a rank would notice them 50 us late.
+double patience_of(int64_t ranks);
 
 // How long the caller stood still, and why.
 struct WaitTimes {

@@ -363,7 +363,7 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   const auto writes = [](std::span<float> part) { std::fill(part.begin(), part.end(), 2.0f); };
   const auto nothing = [](std::span<float>) {};
   const auto measure = [&](const std::string& name, size_t limit, const auto& run,
-                           const auto& use) {
+                           const auto& use, double messages = 1) {
     for (size_t bytes = 64; bytes <= limit; bytes *= 2) {
       const std::span<float> part = mine.first(bytes / sizeof(float));
       const int rounds =
@@ -381,7 +381,8 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
         const double first = clock.seconds();
         use(part);
         const double again = clock.seconds() - first;
-        samples[name][bytes].push_back(done - start + std::max(0.0, first - done - again));
+        samples[name][bytes].push_back((done - start) / messages +
+                                       std::max(0.0, first - done - again));
       }
     }
   };
@@ -409,7 +410,7 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
             ranks.send(std::as_bytes(part), 0, 6).wait();
           }
         },
-        nothing);
+        writes, 2);
     measure(
         "all-reduce", most, [&](std::span<float> part) { ranks.all_reduce(part, part).wait(); },
         reads);
@@ -449,7 +450,7 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
     for (const auto& [bytes, seconds] : sizes) {
       const std::vector<double> both = gather_all(ranks, undisturbed(seconds));
       const double slower = std::max(both[0], both[1]);
-      tables[name].add(static_cast<double>(bytes), name == "receive" ? slower / 2 : slower);
+      tables[name].add(static_cast<double>(bytes), slower);
     }
   return tables;
 }

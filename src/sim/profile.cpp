@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 3;  // of the file
+constexpr int format = 4;  // of the file
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {

@@ -54,11 +54,15 @@ int64_t samples_of(const SimulatedPoint& point, const DataSplits& data) {
   return point.samples > 0 ? point.samples : data.train->size();
 }
 
+// Others only serve them.
+int training_ranks(const RunConfig& c) {
+  return make_strategy(c.parallel, c.optimizer)->training_ranks(static_cast<int>(c.parallel.ranks));
+}
+
 Shares shares_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
   Shares s;
-  s.training =
-      make_strategy(c.parallel, c.optimizer)->training_ranks(static_cast<int>(c.parallel.ranks));
+  s.training = training_ranks(c);
   s.all = rows_of_all(c, samples_of(point, data), s.training);
   if (s.all < s.training)
     throw UserError(
@@ -261,10 +265,10 @@ const NetworkCosts& known_costs(const SimulatedPoint& point, const DataSplits& d
 StepCost point_cost(const SimulatedPoint& point, const NetworkCosts& costs, const Profile& profile,
                     const Cluster& cluster, int node) {
   const int threads = point.config.device.threads;
-  return cost_on_node(
-      costs, std::max(1, profile.cores / threads),
-      static_cast<int>(std::min<int64_t>(point.per_node, point.config.parallel.ranks)),
-      std::max(1, cluster.node(node).cores / threads));
+  const int before = node * point.per_node;
+  const int training = std::clamp(training_ranks(point.config) - before, 1, point.per_node);
+  return cost_on_node(costs, std::max(1, profile.cores / threads), training,
+                      std::max(1, cluster.node(node).cores / threads));
 }
 
 void account_for_failure(Prediction& p, const RunConfig& config, const Disturbance& disturbance,

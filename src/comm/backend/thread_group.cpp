@@ -15,7 +15,7 @@ std::shared_ptr<Meeting> ThreadGroup::meeting(uint64_t number) {
 std::shared_ptr<ThreadGroup> ThreadGroup::subgroup(uint64_t number, int color, int members) {
   const std::lock_guard lock(mutex_);
   auto& [group, asked] = subgroups_[{number, color}];
-  if (!group) group = std::make_shared<ThreadGroup>(members, timeout, failed, simulation);
+  if (!group) group = std::make_shared<ThreadGroup>(members, timeout, patience, failed, simulation);
   std::shared_ptr<ThreadGroup> found = group;
   if (++asked == members) subgroups_.erase({number, color});
   return found;

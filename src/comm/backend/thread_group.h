@@ -48,10 +48,11 @@ class ThreadSimulation {
 // What the ranks of a group share.
 class ThreadGroup {
  public:
-  ThreadGroup(int size, double timeout, std::shared_ptr<std::atomic<bool>> failed,
+  ThreadGroup(int size, double timeout, double patience, std::shared_ptr<std::atomic<bool>> failed,
               ThreadSimulation* simulation = nullptr)
       : size(size),
         timeout(timeout),
+        patience(patience),
         failed(std::move(failed)),
         simulation(simulation),
         mailboxes(mailboxes_for(size)) {}
@@ -60,7 +61,7 @@ class ThreadGroup {
   std::shared_ptr<ThreadGroup> subgroup(uint64_t number, int color, int members);
 
   const int size;
-  const double timeout;
+  const double timeout, patience;
   const std::shared_ptr<std::atomic<bool>> failed;  // one rank of the job threw
   ThreadSimulation* const simulation;               // null: threads are real
 

@@ -34,6 +34,7 @@ class ThreadOperation : public Operation {
     if (group_->simulation) group_->simulation->wait_for_change();
     return group_->simulation != nullptr;
   }
+  double patience() const override { return group_->patience; }
   double now() const override {
     return group_->simulation ? group_->simulation->now() : Operation::now();
   }
@@ -370,7 +371,7 @@ void run_thread_ranks(int size, double timeout,
     return;
   }
   const auto failed = std::make_shared<std::atomic<bool>>(false);
-  const auto group = std::make_shared<ThreadGroup>(size, timeout, failed);
+  const auto group = std::make_shared<ThreadGroup>(size, timeout, patience_of(size), failed);
   std::mutex mutex;
   std::exception_ptr first;
   const auto run = [&](int rank) {

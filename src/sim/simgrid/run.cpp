@@ -104,7 +104,7 @@ void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
   }
   SimulatedThreads meeting_place(job);
   const auto group = std::make_shared<ThreadGroup>(
-      ranks, 0, std::make_shared<std::atomic<bool>>(false), &meeting_place);
+      ranks, 0, 0, std::make_shared<std::atomic<bool>>(false), &meeting_place);
   std::exception_ptr error;
   for (int r = 0; r < ranks; ++r) {
     const int node = job.nodes[static_cast<size_t>(r)];

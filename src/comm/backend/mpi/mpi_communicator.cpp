@@ -10,7 +10,6 @@
 #include <mutex>
 #include <thread>
 
-#include "base/affinity.h"
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
 #include "comm/backend/mpi/library.h"
@@ -78,10 +77,10 @@ struct Group {
   MPI_Comm roll = MPI_COMM_NULL;  // for finding out who is missing
   int rank = 0, size = 1;
   double timeout = 0;
-  double patience = 0.002;
+  double patience = 0;
   std::vector<std::string> hosts;
 
-  Group(MPI_Comm from, double limit) : timeout(limit) {
+  Group(MPI_Comm from, double limit, const Group* parent) : timeout(limit) {
     check(MPI_Comm_dup(from, &comm), "MPI_Comm_dup");
     check(MPI_Comm_dup(from, &roll), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -97,10 +96,9 @@ struct Group {
           "MPI_Allgather");
     for (int r = 0; r < size; ++r)
       hosts.emplace_back(all.data() + static_cast<size_t>(r) * MPI_MAX_PROCESSOR_NAME);
-    // With a core for each rank nobody else wants it: a network's messages are not kept waiting.
-    if (std::count(hosts.begin(), hosts.end(), hosts[static_cast<size_t>(rank)]) <=
-        static_cast<int64_t>(allowed_cores().size()))
-      patience = 0.5;
+    patience = parent ? parent->patience
+                      : patience_of(std::count(hosts.begin(), hosts.end(),
+                                               hosts[static_cast<size_t>(rank)]));
   }
   ~Group() {
     int finalized = 0;
@@ -204,7 +202,8 @@ struct Layout {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(MPI_Comm comm, double timeout) : group_(std::make_shared<Group>(comm, timeout)) {}
+  MpiCommunicator(MPI_Comm comm, double timeout, const Group* parent = nullptr)
+      : group_(std::make_shared<Group>(comm, timeout, parent)) {}
 
   int rank() const override { return group_->rank; }
   int size() const override { return group_->size; }
@@ -341,7 +340,7 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key) override {
     MPI_Comm part;
     check(MPI_Comm_split(group_->comm, color, key, &part), "MPI_Comm_split");
-    auto made = std::make_unique<MpiCommunicator>(part, group_->timeout);
+    auto made = std::make_unique<MpiCommunicator>(part, group_->timeout, group_.get());
     MPI_Comm_free(&part);
     return made;
   }
