@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <thread>
+
 #include "base/affinity.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -32,6 +34,18 @@ double checkpoint_seconds(const RankMemory& memory) {
 }
 
 }  // namespace
+
+bool cores_are_near(const Profile& profile) {
+  const auto known = profile.threads.find("barrier");
+  return known == profile.threads.end() || barrier_seconds() < 2.2 * known->second.at(0);
+}
+
+// They mostly are after a rest.
+void wait_for_near_cores(const Profile& profile) {
+  int rests = 0;
+  do std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  while (++rests < 20 && !cores_are_near(profile));
+}
 
 void refine_tables(Profile& profile, const Say& say) {
   if (profile.cores < 2) {

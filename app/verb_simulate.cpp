@@ -28,7 +28,7 @@ struct Options {
   std::vector<std::string> strategies, backends;
   std::vector<int64_t> ranks, nodes, batches;
   std::vector<std::string> limits;
-  int threads = 0, rounds = 5;
+  int threads = 0, rounds = 3;
   int64_t folds = 0, samples = 0;
   bool bench = false, validate = false, numerics = false, crossval = false, sweep = false,
        trace = false, oversubscribe = false, list = false, json = false, quiet = false;

@@ -362,8 +362,8 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   };
   const auto writes = [](std::span<float> part) { std::fill(part.begin(), part.end(), 2.0f); };
   const auto nothing = [](std::span<float>) {};
-  const auto measure = [&](const std::string& name, size_t limit, const auto& run,
-                           const auto& use, double messages = 1) {
+  const auto measure = [&](const std::string& name, size_t limit, const auto& run, const auto& use,
+                           double messages = 1) {
     for (size_t bytes = 64; bytes <= limit; bytes *= 2) {
       const std::span<float> part = mine.first(bytes / sizeof(float));
       const int rounds =
@@ -453,6 +453,22 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
       tables[name].add(static_cast<double>(bytes), slower);
     }
   return tables;
+}
+
+double barrier_seconds() {
+  std::vector<double> samples;
+  run_thread_ranks(2, 60, [&](Communicator& ranks) {
+    const WallClock clock;
+    // New threads may share a core for 20 ms.
+    const double begin = clock.seconds();
+    while (gather_all(ranks, clock.seconds() - begin)[0] < 0.05)
+      for (int i = 0; i < 100; ++i) {
+        const double start = clock.seconds();
+        ranks.barrier().wait();
+        if (ranks.rank() == 0) samples.push_back(clock.seconds() - start);
+      }
+  });
+  return undisturbed(samples);
 }
 
 }  // namespace lockstep

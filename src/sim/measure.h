@@ -19,4 +19,7 @@ NetworkCosts measure_costs(const RunConfig& config, const DataSplits& data, int6
 // What two ranks of one machine need for each operation between them, by bytes. Both call it.
 std::map<std::string, SizeTable> measure_operations(Communicator& ranks);
 
+// What two ranks that are threads need for a barrier now.
+double barrier_seconds();
+
 }  // namespace lockstep

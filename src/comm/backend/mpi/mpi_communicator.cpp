@@ -96,9 +96,10 @@ struct Group {
           "MPI_Allgather");
     for (int r = 0; r < size; ++r)
       hosts.emplace_back(all.data() + static_cast<size_t>(r) * MPI_MAX_PROCESSOR_NAME);
-    patience = parent ? parent->patience
-                      : patience_of(std::count(hosts.begin(), hosts.end(),
-                                               hosts[static_cast<size_t>(rank)]));
+    patience =
+        parent
+            ? parent->patience
+            : patience_of(std::count(hosts.begin(), hosts.end(), hosts[static_cast<size_t>(rank)]));
   }
   ~Group() {
     int finalized = 0;
