@@ -66,6 +66,26 @@ TEST(Simulation, PredictionsArePinned) {
   }
 }
 
+// Kernels of two ranks that train on one node take twice as long here; a server only waits.
+TEST(Simulation, ServersDoNotContendWithThoseWhoTrain) {
+  const FixedProfile fixed;
+  RunConfig config = with_strategy(fixed.config, "parameter-server");
+  for (const char* backend : {"threads", "mpi"}) {
+    config.parallel.backend = backend;
+    const double step = predict(fixed, config, test_cluster(), 2, 1).step_seconds;
+    EXPECT_GT(step, step_alone) << backend;
+    EXPECT_LT(step, step_alone + 0.1e-3) << backend;
+  }
+  config.parallel.ranks = 3;  // two train on the first node, the server is alone on the second
+  const SimulatedPoint point = place_point(config, test_cluster(), 3, 2, false);
+  const NetworkCosts& costs = fixed.profile.networks.begin()->second;
+  const auto forward = [&](int node) {
+    return point_cost(point, costs, fixed.profile, test_cluster(), node).kernels[0].forward;
+  };
+  EXPECT_DOUBLE_EQ(forward(0), 2e-3);
+  EXPECT_DOUBLE_EQ(forward(1), 1e-3);
+}
+
 TEST(Simulation, MessagesTravelDuringTheBackwardPass) {
   const FixedProfile fixed;
   const Cluster slow = parse_cluster(
