@@ -35,6 +35,7 @@ double checkpoint_seconds(const RankMemory& memory) {
 
 }  // namespace
 
+// Barriers took 1.1 to 1.9 times as long as the profile says on near cores, 2.9 and more on others.
 bool cores_are_near(const Profile& profile) {
   const auto known = profile.threads.find("barrier");
   return known == profile.threads.end() || barrier_seconds() < 2.2 * known->second.at(0);

