@@ -5,17 +5,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/relax.h"
 
 namespace lockstep {
 namespace {
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // Whether the value became other than `seen` soon: spins first, since the next loop usually starts
 // within microseconds; then lets others run, who may be the one waited for when cores are short.

@@ -24,6 +24,11 @@ double patience_of(int64_t ranks) {
   return ranks <= static_cast<int64_t>(allowed_cores().size()) ? 0.5 : 0.002;
 }
 
+std::string OperationName::text() const {
+  const std::string what = fmt::format("{} of {} bytes", operation, bytes);
+  return rank < 0 ? what : fmt::format("rank {}: {}", rank, what);
+}
+
 double Operation::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -40,7 +45,7 @@ WaitTimes Request::wait() {
       throw CommunicationFailure(
           "{} waited {:.0f} s (parallel.timeout) for {}; has it stopped, or is it much slower than "
           "the others?",
-          what_, timeout_, operation_->missing());
+          name_.text(), timeout_, operation_->missing());
     if (!operation_->block()) pause(turn, waited, operation_->patience());
   }
   const double all = operation_->now() - start;

@@ -27,7 +27,7 @@ class Operation {
   // Who has not come: "rank 2 on host b". Asked once, when time is up; may take a moment.
   virtual std::string missing() = 0;
   // Where time is simulated: stands still until advance() may get further. False: time is real, and
-  // one goes on asking.
+  // one goes on asking, perhaps after a moment that leaves the answer its way.
   virtual bool block() { return false; }
   // How long a waiting rank keeps its core busy with asking; MPI moves data only when it is asked.
   virtual double patience() const { return 0; }
@@ -44,14 +44,22 @@ struct WaitTimes {
   double moving = 0;   // for data
 };
 
+// What an operation is, for messages; put into words only when there is one to write.
+struct OperationName {
+  const char* operation;
+  size_t bytes = 0;
+  int rank = -1;  // who started it, where that is not said anyway
+  std::string text() const;
+};
+
 // The handle of an operation; a default one is complete. It must be waited for before the buffers
 // it was given are touched.
 class Request {
  public:
   Request() = default;
-  // `what` is for messages: "all-reduce of 2.8 MB". A timeout of 0 waits for ever.
-  Request(std::unique_ptr<Operation> operation, std::string what, double timeout)
-      : operation_(std::move(operation)), what_(std::move(what)), timeout_(timeout) {}
+  // A timeout of 0 waits for ever.
+  Request(std::unique_ptr<Operation> operation, OperationName name, double timeout)
+      : operation_(std::move(operation)), name_(name), timeout_(timeout) {}
 
   bool test() {
     if (operation_ && operation_->advance()) operation_.reset();
@@ -63,7 +71,7 @@ class Request {
 
  private:
   std::unique_ptr<Operation> operation_;
-  std::string what_;
+  OperationName name_{""};
   double timeout_ = 0;
 };
 

@@ -305,7 +305,7 @@ class AnalyticCommunicator final : public Communicator {
 
  private:
   Request start(std::vector<Round> rounds) {
-    return {std::make_unique<RoundsOperation>(std::move(rounds), time_, card_free_), "", 0};
+    return {std::make_unique<RoundsOperation>(std::move(rounds), time_, card_free_), {""}, 0};
   }
 
   Wires wires_;

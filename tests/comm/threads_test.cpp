@@ -52,6 +52,22 @@ TEST(ThreadRanks, AWaitThatEndsNamesWhoIsMissingAndWhatWasWaitedFor) {
   }
 }
 
+TEST(ThreadRanks, DoNotReceiveAMessageThatWasGivenUp) {
+  run_thread_ranks(2, 60, [](Communicator& ranks) {
+    std::vector<float> data(1);
+    if (ranks.rank() == 0) {
+      ranks.send(std::as_bytes(std::span(data)), 1, 3);  // not waited for
+      data[0] = 7;
+      ranks.barrier().wait();
+      ranks.send(std::as_bytes(std::span(data)), 1, 3).wait();
+    } else {
+      ranks.barrier().wait();
+      ranks.receive(bytes_of(std::span(data)), 0, 3).wait();
+      EXPECT_EQ(data[0], 7);
+    }
+  });
+}
+
 TEST(ThreadRanks, TellWaitingForOthersFromMovingData) {
   run_thread_ranks(2, 60, [](Communicator& ranks) {
     if (ranks.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));

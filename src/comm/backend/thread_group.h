@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <functional>
-#include <list>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -65,9 +64,10 @@ class ThreadGroup {
   const std::shared_ptr<std::atomic<bool>> failed;  // one rank of the job threw
   ThreadSimulation* const simulation;               // null: threads are real
 
-  struct Mailbox {
+  struct alignas(128) Mailbox {
     std::mutex mutex;
-    std::list<Message> messages;
+    std::vector<Message> messages;  // in the order in which they were sent
+    std::atomic<uint64_t> posted{0};
   };
   std::vector<Mailbox> mailboxes;  // one a receiver
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/relax.h"
 #include "comm/backend/self.h"
 #include "comm/backend/thread_group.h"
 
@@ -23,35 +24,39 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
-// What all operations between threads have in common.
+// What all operations between threads have in common. The group outlives them: counting their
+// references would move a line of memory between the caches of all ranks.
 class ThreadOperation : public Operation {
  public:
-  explicit ThreadOperation(std::shared_ptr<ThreadGroup> group) : group_(std::move(group)) {
-    catch_up();
-  }
+  explicit ThreadOperation(ThreadGroup& group) : group_(group) { catch_up(); }
 
   bool block() override {
-    if (group_->simulation) group_->simulation->wait_for_change();
-    return group_->simulation != nullptr;
+    if (group_.simulation) {
+      group_.simulation->wait_for_change();
+      return true;
+    }
+    // Asked all the time, the rank that is to write the answer would be held up by the question.
+    for (int i = 0; i < 4; ++i) relax();
+    return false;
   }
-  double patience() const override { return group_->patience; }
+  double patience() const override { return group_.patience; }
   double now() const override {
-    return group_->simulation ? group_->simulation->now() : Operation::now();
+    return group_.simulation ? group_.simulation->now() : Operation::now();
   }
 
  protected:
   void catch_up() {
-    if (group_->simulation) group_->simulation->catch_up();
+    if (group_.simulation) group_.simulation->catch_up();
   }
   void changed() {
-    if (group_->simulation) group_->simulation->changed();
+    if (group_.simulation) group_.simulation->changed();
   }
   // Whether data are to be moved.
   bool moves(const char* operation, size_t bytes) {
-    return !group_->simulation || group_->simulation->spend(operation, bytes);
+    return !group_.simulation || group_.simulation->spend(operation, bytes);
   }
 
-  std::shared_ptr<ThreadGroup> group_;
+  ThreadGroup& group_;
 };
 
 // A rank's side of a meeting. `share` gets the posts of all ranks.
@@ -59,9 +64,9 @@ using Share = std::function<void(const std::vector<Post>&)>;
 
 class MeetingOperation final : public ThreadOperation {
  public:
-  MeetingOperation(std::shared_ptr<ThreadGroup> group, std::shared_ptr<Meeting> meeting, int rank,
-                   const char* name, size_t bytes, Post post, Share share)
-      : ThreadOperation(std::move(group)),
+  MeetingOperation(ThreadGroup& group, std::shared_ptr<Meeting> meeting, int rank, const char* name,
+                   size_t bytes, Post post, Share share)
+      : ThreadOperation(group),
         meeting_(std::move(meeting)),
         name_(name),
         bytes_(bytes),
@@ -75,7 +80,7 @@ class MeetingOperation final : public ThreadOperation {
   bool advance() override {
     catch_up();
     if (!met()) {
-      check_failed(*group_);
+      check_failed(group_);
       return false;
     }
     if (share_) {
@@ -84,18 +89,18 @@ class MeetingOperation final : public ThreadOperation {
       meeting_->done.fetch_add(1, std::memory_order_acq_rel);
       changed();
     }
-    if (meeting_->done.load(std::memory_order_acquire) == group_->size) return true;
-    check_failed(*group_);
+    if (meeting_->done.load(std::memory_order_acquire) == group_.size) return true;
+    check_failed(group_);
     return false;
   }
 
   bool met() const override {
-    return meeting_->arrived.load(std::memory_order_acquire) == group_->size;
+    return meeting_->arrived.load(std::memory_order_acquire) == group_.size;
   }
 
   std::string missing() override {
     std::vector<int> absent;
-    for (int r = 0; r < group_->size; ++r)
+    for (int r = 0; r < group_.size; ++r)
       if (!meeting_->came[static_cast<size_t>(r)].load()) absent.push_back(r);
     return absent.empty() ? "ranks that came but did not finish" : ranks_text(absent);
   }
@@ -110,24 +115,27 @@ class MeetingOperation final : public ThreadOperation {
 // The receiver copies; the sender learns of it by its flag.
 class SendOperation final : public ThreadOperation {
  public:
-  SendOperation(std::shared_ptr<ThreadGroup> group, ConstBytes data, int from, int to, int tag)
-      : ThreadOperation(std::move(group)), to_(to) {
-    ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(to)];
+  SendOperation(ThreadGroup& group, ConstBytes data, int from, int to, int tag)
+      : ThreadOperation(group), to_(to) {
+    ThreadGroup::Mailbox& box = group_.mailboxes[static_cast<size_t>(to)];
     {
       const std::lock_guard lock(box.mutex);
       box.messages.push_back({data, from, tag, &taken_});
+      box.posted.fetch_add(1, std::memory_order_release);
     }
     changed();
   }
-  ~SendOperation() override {  // given up: nobody may copy from it any more
-    ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(to_)];
+  ~SendOperation() override {
+    if (met()) return;
+    // Given up: nobody may copy from it any more.
+    ThreadGroup::Mailbox& box = group_.mailboxes[static_cast<size_t>(to_)];
     const std::lock_guard lock(box.mutex);
-    box.messages.remove_if([this](const Message& m) { return m.taken == &taken_; });
+    std::erase_if(box.messages, [this](const Message& m) { return m.taken == &taken_; });
   }
   bool advance() override {
     catch_up();
     if (met()) return true;
-    check_failed(*group_);
+    check_failed(group_);
     return false;
   }
   bool met() const override { return taken_.load(std::memory_order_acquire); }
@@ -142,30 +150,30 @@ constexpr int anyone = -1;
 
 class ReceiveOperation final : public ThreadOperation {
  public:
-  ReceiveOperation(std::shared_ptr<ThreadGroup> group, Bytes data, int me, int from, int tag,
-                   int* sender)
-      : ThreadOperation(std::move(group)),
-        data_(data),
-        me_(me),
-        from_(from),
-        tag_(tag),
-        sender_(sender) {}
+  ReceiveOperation(ThreadGroup& group, Bytes data, int me, int from, int tag, int* sender)
+      : ThreadOperation(group), data_(data), me_(me), from_(from), tag_(tag), sender_(sender) {}
 
   bool advance() override {
     catch_up();
-    ThreadGroup::Mailbox& box = group_->mailboxes[static_cast<size_t>(me_)];
+    ThreadGroup::Mailbox& box = group_.mailboxes[static_cast<size_t>(me_)];
+    const uint64_t posted = box.posted.load(std::memory_order_acquire);
+    if (posted == looked_at_) {  // nothing came since: senders are not kept from the lock
+      check_failed(group_);
+      return false;
+    }
     std::unique_lock lock(box.mutex);
     const auto found = std::find_if(
         box.messages.begin(), box.messages.end(),
         [this](const Message& m) { return m.tag == tag_ && (from_ == anyone || m.from == from_); });
     if (found == box.messages.end()) {
-      check_failed(*group_);
+      looked_at_ = posted;
+      check_failed(group_);
       return false;
     }
     const Message message = *found;
     ENSURE(message.data.size() == data_.size());
     box.messages.erase(found);
-    if (group_->simulation) lock.unlock();  // others run while this rank spends time
+    if (group_.simulation) lock.unlock();  // others run while this rank spends time
     if (moves("receive", data_.size()) && !data_.empty())
       std::memcpy(data_.data(), message.data.data(), data_.size());
     if (sender_) *sender_ = message.from;
@@ -180,6 +188,7 @@ class ReceiveOperation final : public ThreadOperation {
   Bytes data_;
   int me_, from_, tag_;
   int* sender_;
+  uint64_t looked_at_ = UINT64_MAX;  // messages ever posted when it last looked
 };
 
 template <typename T>
@@ -301,17 +310,19 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Request send(ConstBytes data, int to, int tag) override {
-    return {std::make_unique<SendOperation>(group_, data, rank_, to, tag),
-            fmt::format("rank {}: send of {} bytes to rank {}", rank_, data.size(), to),
+    return {std::make_unique<SendOperation>(*group_, data, rank_, to, tag),
+            {"send", data.size(), rank_},
             group_->timeout};
   }
   Request receive(Bytes data, int from, int tag) override {
-    return {std::make_unique<ReceiveOperation>(group_, data, rank_, from, tag, nullptr),
-            fmt::format("rank {}: receive from rank {}", rank_, from), group_->timeout};
+    return {std::make_unique<ReceiveOperation>(*group_, data, rank_, from, tag, nullptr),
+            {"receive", data.size(), rank_},
+            group_->timeout};
   }
   Request receive_any(Bytes data, int tag, int& from) override {
-    return {std::make_unique<ReceiveOperation>(group_, data, rank_, anyone, tag, &from),
-            fmt::format("rank {}: receive", rank_), group_->timeout};
+    return {std::make_unique<ReceiveOperation>(*group_, data, rank_, anyone, tag, &from),
+            {"receive", data.size(), rank_},
+            group_->timeout};
   }
 
   std::unique_ptr<Communicator> split(int color, int key) override {
@@ -348,9 +359,10 @@ class ThreadCommunicator final : public Communicator {
     return std::accumulate(counts.begin(), counts.begin() + rank_, int64_t{0});
   }
   Request meet(const char* name, size_t bytes, Post post, Share share) {
-    return {std::make_unique<MeetingOperation>(group_, group_->meeting(meetings_++), rank_, name,
+    return {std::make_unique<MeetingOperation>(*group_, group_->meeting(meetings_++), rank_, name,
                                                bytes, post, std::move(share)),
-            fmt::format("rank {}: {} of {} bytes", rank_, name, bytes), group_->timeout};
+            {name, bytes, rank_},
+            group_->timeout};
   }
 
   std::shared_ptr<ThreadGroup> group_;

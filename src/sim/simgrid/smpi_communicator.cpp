@@ -352,7 +352,7 @@ class SmpiCommunicator final : public Communicator {
     return {group_->id, group_->world_of(from), group_->world_of(to), tag};
   }
   Request task(Task work, const char* name, std::unique_ptr<float[]> scratch = nullptr) {
-    return {std::make_unique<TaskOperation>(std::move(work), time_, std::move(scratch)), name, 0};
+    return {std::make_unique<TaskOperation>(std::move(work), time_, std::move(scratch)), {name}, 0};
   }
   // Negative tags are those of our own algorithms, broadcasts below the others. Few are under way
   // at a time, and each tag has boxes of its own.
@@ -360,7 +360,7 @@ class SmpiCommunicator final : public Communicator {
   int next_tag() { return -(tasks_++ % tags) - 1; }
   template <class Kind, class... Args>
   Request message(Args&&... args) {
-    return {std::make_unique<Kind>(std::forward<Args>(args)...), "message", 0};
+    return {std::make_unique<Kind>(std::forward<Args>(args)...), {"message"}, 0};
   }
 
   std::shared_ptr<Shared> shared_;

@@ -379,7 +379,7 @@ class MpiCommunicator final : public Communicator {
   Request named(std::unique_ptr<Operation> operation, const char* name, size_t bytes) {
     // Layouts must live as long as their operations; only few are ever under way.
     while (layouts_.size() > 64) layouts_.pop_front();
-    return {std::move(operation), fmt::format("{} of {} bytes", name, bytes), group_->timeout};
+    return {std::move(operation), {name, bytes}, group_->timeout};
   }
 
   std::shared_ptr<Group> group_;
