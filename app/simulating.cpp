@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <thread>
-
 #include "base/affinity.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -35,19 +33,6 @@ double checkpoint_seconds(const RankMemory& memory) {
 
 }  // namespace
 
-// Barriers took 1.1 to 1.9 times as long as the profile says on near cores, 2.9 and more on others.
-bool cores_are_near(const Profile& profile) {
-  const auto known = profile.threads.find("barrier");
-  return known == profile.threads.end() || barrier_seconds() < 2.2 * known->second.at(0);
-}
-
-// They mostly are after a rest.
-void wait_for_near_cores(const Profile& profile) {
-  int rests = 0;
-  do std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  while (++rests < 20 && !cores_are_near(profile));
-}
-
 void refine_tables(Profile& profile, const Say& say) {
   if (profile.cores < 2) {
     say("one core only: operations between ranks cannot be measured, and cost nothing in "
@@ -56,7 +41,7 @@ void refine_tables(Profile& profile, const Say& say) {
   }
   run_thread_ranks(2, 60, [&](Communicator& ranks) {
     const auto tables = measure_operations(ranks);
-    if (ranks.rank() == 0) keep_quicker(profile.threads, tables);
+    if (ranks.rank() == 0) keep_quicker_tables(profile.threads, tables);
   });
   make_folder(profile_path().parent_path());
   const ScratchFolder scratch(profile_path().parent_path());
@@ -64,7 +49,7 @@ void refine_tables(Profile& profile, const Say& say) {
     run_command({fs::read_symlink("/proc/self/exe").string(), "calibrate", "--mpi-tables",
                  (scratch.path() / "mpi.json").string()},
                 scratch.path(), std::chrono::seconds(120));
-    keep_quicker(profile.mpi, read_profile(scratch.path() / "mpi.json").mpi);
+    keep_quicker_tables(profile.mpi, read_profile(scratch.path() / "mpi.json").mpi);
   } catch (const Failure& failure) {
     say(fmt::format("MPI ranks could not be measured, and cost nothing in predictions: {}",
                     failure.what()));

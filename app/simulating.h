@@ -24,11 +24,6 @@ Profile machine_profile(bool fresh, const Say& say);
 // Measures them once more, and keeps what is quicker: the less disturbed.
 void refine_tables(Profile& profile, const Say& say);
 
-// A host may move the cores of a virtual machine apart, to other caches: messages between them take
-// several times as long then. Whether they are as near as they were when the profile was measured.
-bool cores_are_near(const Profile& profile);
-void wait_for_near_cores(const Profile& profile);  // a few seconds at most
-
 // All that predictions are made from.
 struct Predictor {
   Profile profile;

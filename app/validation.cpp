@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/run_command.h"
 #include "data/folders.h"
+#include "sim/near_cores.h"
 #include "simulating.h"
 
 namespace lockstep {
@@ -33,16 +34,6 @@ double measured_step(const SimulatedPoint& point, const fs::path& scratch) {
       begin == std::string::npos ? Json() : Json::parse(text.substr(begin), nullptr, false);
   if (!json.is_object()) throw Failure("the real run said no figures: {}", text);
   return json.at("undisturbed_step_ms").get<double>() / 1e3;
-}
-
-// Again, a few times at most, if it is not enough or cores were moved apart meanwhile.
-template <typename Measure>
-void on_near_cores(const Profile& profile, const Measure& measure) {
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    wait_for_near_cores(profile);
-    const bool enough = measure();
-    if (enough && cores_are_near(profile)) return;
-  }
 }
 
 // A second run was as quick as the quickest: neither was disturbed.
@@ -72,13 +63,13 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
     say(fmt::format("validating: round {} of {}", round, rounds));
     for (size_t i = 0; i < points.size(); ++i) {
       if (i % 3 == 0)  // now and then, as all else: a disturbed moment must not meet all of it
-        on_near_cores(profile, [&] {
+        NearCores(profile.threads).run([&] {
           refine_tables(now, say);
-          keep_quicker(profile.threads, now.threads);
-          keep_quicker(profile.mpi, now.mpi);
+          keep_quicker_tables(profile.threads, now.threads);
+          keep_quicker_tables(profile.mpi, now.mpi);
           return true;
         });
-      on_near_cores(profile, [&] {
+      NearCores(profile.threads).run([&] {
         refine_costs(points[i], data, now, seconds_for_costs);
         runs[i].push_back(measured_step(points[i], scratch.path()));
         return are_confirmed(runs[i]);

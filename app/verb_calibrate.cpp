@@ -78,7 +78,7 @@ void calibrate(const Options& options) {
                  std::vector<std::vector<std::string>> lines = {
                      {"operation", "64 B threads", "64 B MPI", "1 MB threads", "1 MB MPI"}};
                  for (const auto& [operation, mpi] : profile.mpi) {
-                   if (operation == "barrier" || operation == "all-gather") continue;
+                   if (mpi.largest() < 1048576) continue;
                    const SizeTable& threads = profile.threads[operation];
                    std::vector<std::string> line = {operation};
                    for (const double bytes : {64.0, 1048576.0})

@@ -25,6 +25,7 @@ StepCost between(const StepCost& a, const StepCost& b, double share) {
   c.whole_norm = between(a.whole_norm, b.whole_norm, share);
   c.whole_update = between(a.whole_update, b.whole_update, share);
   c.exchange = between(a.exchange, b.exchange, share);
+  c.serving = between(a.serving, b.serving, share);
   c.load = between(a.load, b.load, share);
   c.spread = between(a.spread, b.spread, share);
   return c;
@@ -37,6 +38,8 @@ double StepCost::step() const {
   for (const KernelCost& k : kernels) sum += k.forward + k.backward;
   return sum;
 }
+
+double StepCost::with_others() const { return step() + exchange + serving; }
 
 StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, int cores) {
   ENSURE(!costs.by_ranks.empty());
@@ -55,11 +58,7 @@ StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, 
 void NetworkCosts::keep_quicker(const NetworkCosts& other) {
   for (const auto& [ranks, cost] : other.by_ranks) {
     const auto [mine, added] = by_ranks.try_emplace(ranks, cost);
-    if (added) continue;
-    StepCost& known = mine->second;
-    const double together = std::min(known.step() + known.exchange, cost.step() + cost.exchange);
-    if (cost.step() < known.step()) known = cost;
-    known.exchange = std::max(0.0, together - known.step());
+    if (!added && cost.with_others() < mine->second.with_others()) mine->second = cost;
   }
 }
 

@@ -25,11 +25,13 @@ struct StepCost {
   // The same where a network with sparse inputs is updated as a whole, not the rows that were
   // touched: by a parameter server.
   double whole_norm = 0, whole_update = 0;
-  double exchange = 0;  // of a step with others who train: code around messages
-  double load = 0;      // seconds a row
-  double spread = 0;    // of whole steps: half the width of their middle half, relative
+  // Code around messages of a step: with others who train, and with servers.
+  double exchange = 0, serving = 0;
+  double load = 0;    // seconds a row
+  double spread = 0;  // of whole steps: half the width of their middle half, relative
 
-  double step() const;  // one piece, forward to update
+  double step() const;         // one piece, forward to update
+  double with_others() const;  // and the code around messages
 };
 
 // The same for a network and pieces of so many rows, as measured with 1, 2, ... ranks at once on

@@ -6,6 +6,7 @@
 #include "comm/communicator.h"
 #include "data/load.h"
 #include "sim/costs.h"
+#include "sim/near_cores.h"
 #include "train/run_config.h"
 
 namespace lockstep {
@@ -14,12 +15,10 @@ namespace lockstep {
 // once (as many as have cores), and measures its kernels where they are: a kernel's time depends on
 // what ran before it and on how sparse its gradients are. Takes about `seconds`.
 NetworkCosts measure_costs(const RunConfig& config, const DataSplits& data, int64_t rows, int cores,
-                           double seconds);
+                           const NearCores& near, double seconds);
 
-// What two ranks of one machine need for each operation between them, by bytes. Both call it.
+// What two ranks of one machine need for each operation between them, by bytes, and for "work": the
+// arithmetic of NearCores, both at once. Both call it.
 std::map<std::string, SizeTable> measure_operations(Communicator& ranks);
-
-// What two ranks that are threads need for a barrier now.
-double barrier_seconds();
 
 }  // namespace lockstep

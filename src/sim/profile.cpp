@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 4;  // of the file
+constexpr int format = 5;  // of the file
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {
@@ -47,7 +47,8 @@ Json to_json(const StepCost& c) {
   return {{"kernels", kernels},     {"piece", c.piece},           {"inference", c.inference},
           {"norm", c.norm},         {"update", c.update},         {"add", c.add},
           {"copy", c.copy},         {"whole_norm", c.whole_norm}, {"whole_update", c.whole_update},
-          {"exchange", c.exchange}, {"load_a_row", c.load},       {"spread", c.spread}};
+          {"exchange", c.exchange}, {"serving", c.serving},       {"load_a_row", c.load},
+          {"spread", c.spread}};
 }
 
 StepCost step_from(const Json& json) {
@@ -64,6 +65,7 @@ StepCost step_from(const Json& json) {
   c.whole_norm = json.at("whole_norm").get<double>();
   c.whole_update = json.at("whole_update").get<double>();
   c.exchange = json.at("exchange").get<double>();
+  c.serving = json.at("serving").get<double>();
   c.load = json.at("load_a_row").get<double>();
   c.spread = json.at("spread").get<double>();
   return c;
@@ -81,7 +83,21 @@ Json to_json(const std::map<std::string, SizeTable>& tables) {
   return json;
 }
 
+double work_of(const std::map<std::string, SizeTable>& tables) {
+  const auto found = tables.find("work");
+  return found == tables.end() ? 0 : found->second.at(0);
+}
+
 }  // namespace
+
+void keep_quicker_tables(std::map<std::string, SizeTable>& known,
+                         const std::map<std::string, SizeTable>& other) {
+  constexpr double as_quick = 1.2;
+  if (work_of(known) > as_quick * work_of(other))
+    known = other;
+  else if (known.empty() || work_of(other) <= as_quick * work_of(known))
+    keep_quicker(known, other);
+}
 
 std::string network_key(const RunConfig& config, const Shape& input, int64_t rows) {
   return fmt::format("{} <- {} of {}; {}; {}; {} rows, {} thread{}",

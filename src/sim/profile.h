@@ -15,7 +15,7 @@ struct Profile {
   int cores = 1;
   std::string version;   // of the program that measured
   std::string measured;  // when: "2026-11-16 04:12:17 UTC"
-  // Between two ranks of the machine, by operation.
+  // Between two ranks of the machine, by operation; and "work", of both at once.
   std::map<std::string, SizeTable> threads, mpi;
   std::map<std::string, NetworkCosts> networks;  // by network_key
 };
@@ -28,6 +28,10 @@ void keep_quicker(std::map<std::string, Costs>& known, const std::map<std::strin
     if (!added) mine->second.keep_quicker(costs);
   }
 }
+
+// The same of operations between ranks, unless one of the two was measured on disturbed cores.
+void keep_quicker_tables(std::map<std::string, SizeTable>& known,
+                         const std::map<std::string, SizeTable>& other);
 
 // What the costs of a network depend on.
 std::string network_key(const RunConfig& config, const Shape& input, int64_t rows);

@@ -242,8 +242,8 @@ const NetworkCosts& costs_for(const SimulatedPoint& point, const DataSplits& dat
         "the profile of {} has no times for this network with {} rows; make it there with "
         "'lockstep calibrate {} --batch {}'",
         profile.machine, shares.piece, point.config.name, shares.piece);
-  NetworkCosts costs =
-      measure_costs(point.config, data, shares.piece, profile.cores, measuring_seconds);
+  NetworkCosts costs = measure_costs(point.config, data, shares.piece, profile.cores,
+                                     NearCores(profile.threads), measuring_seconds);
   costs.measured = time_text();
   return profile.networks[key] = std::move(costs);
 }
@@ -252,7 +252,8 @@ void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& 
                   double seconds) {
   const Shares shares = shares_of(point, data);
   const std::string key = key_of(point, data);
-  NetworkCosts costs = measure_costs(point.config, data, shares.piece, profile.cores, seconds);
+  NetworkCosts costs = measure_costs(point.config, data, shares.piece, profile.cores,
+                                     NearCores(profile.threads), seconds);
   costs.measured = time_text();
   keep_quicker(profile.networks, {{key, costs}});
 }
@@ -308,8 +309,10 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     NoisyTime time(rank.clock, cluster.disturbance.noise, rank.ranks.rank());
     CostedDevice device(cost, costs.rows, costs.parameters, time);
     StepProbe probe(config, held, shares.all, rank.ranks, device, rank.clock);
-    const double a_row = options.loading ? cost.load : 0,
-                 a_piece = shares.training > 1 ? cost.exchange : 0;
+    const bool served = shares.training<ranks, together = shares.training> 1;
+    const double a_row = options.loading ? cost.load : 0, a_piece = served     ? cost.serving
+                                                                    : together ? cost.exchange
+                                                                               : 0;
     probe.load_by([=, &rank](int64_t rows) {
       rank.clock.spend(a_row * static_cast<double>(rows) + a_piece);
     });

@@ -85,8 +85,27 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   const std::string good = read_text(path);
   refused("hello", "is not a profile");
   refused("{\"lockstep_profile\": 99}", "version 99");
-  refused("{\"lockstep_profile\": 4, \"machine\": \"x\"}", "damaged");
+  refused("{\"lockstep_profile\": 5, \"machine\": \"x\"}", "damaged");
   refused(good.substr(0, good.size() / 2), "is not a profile");
+}
+
+// Where a host ran both cores on one of its own, work took twice as long and messages were quicker.
+TEST(Profiles, KeepTheQuickerTablesUnlessCoresWereShared) {
+  const auto tables = [](double work, double barrier) {
+    std::map<std::string, SizeTable> made;
+    made["work"].add(0, work);
+    made["barrier"].add(64, barrier);
+    return made;
+  };
+  std::map<std::string, SizeTable> known;
+  keep_quicker_tables(known, tables(2.0, 5));
+  EXPECT_EQ(known.at("barrier").at(64), 5);
+  keep_quicker_tables(known, tables(2.1, 4));
+  EXPECT_EQ(known.at("barrier").at(64), 4);
+  keep_quicker_tables(known, tables(4.0, 1));  // shared: not believed
+  EXPECT_EQ(known.at("barrier").at(64), 4);
+  keep_quicker_tables(known, tables(1.0, 6));  // what was known was shared
+  EXPECT_EQ(known.at("barrier").at(64), 6);
 }
 
 TEST(Costs, GoBetweenWhatWasMeasured) {

@@ -44,7 +44,7 @@ struct FixedProfile {
   }
 
   void add(const RunConfig& with, int64_t rows = 8) {
-    NetworkCosts costs = measure_costs(with, data, rows, 2, 0.01);
+    NetworkCosts costs = measure_costs(with, data, rows, 2, NearCores({}), 0.01);
     costs.measured = time_text();
     for (auto& [ranks, cost] : costs.by_ranks) {
       for (KernelCost& k : cost.kernels) k = {k.kernel, 1e-3 * ranks, 2e-3 * ranks};
@@ -53,7 +53,7 @@ struct FixedProfile {
       cost.update = 5e-4;
       cost.add = 1e-9;
       cost.copy = 1e-9;
-      cost.exchange = 0;
+      cost.exchange = cost.serving = 0;
       cost.load = 1e-5;
       cost.inference = 0.5;
       cost.spread = 0.05;

@@ -86,6 +86,23 @@ TEST(Simulation, ServersDoNotContendWithThoseWhoTrain) {
   EXPECT_DOUBLE_EQ(forward(1), 1e-3);
 }
 
+TEST(Simulation, CodeAroundMessagesDependsOnWhoIsThere) {
+  FixedProfile fixed;
+  const auto step = [&](const char* strategy, int ranks) {
+    return predict(fixed, with_strategy(fixed.config, strategy), test_cluster(), ranks, 1)
+        .step_seconds;
+  };
+  const double alone = step("all-reduce", 1), together = step("all-reduce", 2),
+               served = step("parameter-server", 2);
+  for (auto& [ranks, cost] : fixed.profile.networks.begin()->second.by_ranks) {
+    cost.exchange = 3e-4;
+    cost.serving = 1e-4;
+  }
+  EXPECT_DOUBLE_EQ(step("all-reduce", 1), alone);
+  EXPECT_NEAR(step("all-reduce", 2), together + 3e-4, 1e-9);
+  EXPECT_NEAR(step("parameter-server", 2), served + 1e-4, 1e-9);
+}
+
 TEST(Simulation, MessagesTravelDuringTheBackwardPass) {
   const FixedProfile fixed;
   const Cluster slow = parse_cluster(

@@ -1,0 +1,176 @@
+#include <atomic>
+#include <limits>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/undisturbed.h"
+#include "sim/measure.h"
+#include "sim/near_cores.h"
+#include "sim/written_buffer.h"
+
+namespace lockstep {
+namespace {
+
+// Times of one operation on so many bytes, a few at a time.
+class Samples {
+ public:
+  void start(double work) { groups_.push_back({work, {}}); }
+  void add(double seconds) { groups_.back().seconds.push_back(seconds); }
+  void end(double work) { groups_.back().work = std::max(groups_.back().work, work); }
+
+  double least_work() const {
+    double least = std::numeric_limits<double>::max();
+    for (const Group& group : groups_) least = std::min(least, group.work);
+    return least;
+  }
+  // Of the groups with that much work at most, or the least if there is none.
+  double seconds(double most_work) const {
+    most_work = std::max(most_work, least_work());
+    std::vector<double> all;
+    for (const Group& group : groups_)
+      if (group.work <= most_work)
+        all.insert(all.end(), group.seconds.begin(), group.seconds.end());
+    return undisturbed(std::move(all));
+  }
+
+ private:
+  struct Group {
+    double work;  // before and after, the longer
+    std::vector<double> seconds;
+  };
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
+  const WallClock clock;
+  constexpr size_t most = 32 << 20;
+  // On large pages, as a network's arena.
+  const Buffer mine_memory = written_buffer(most / sizeof(float)),
+               all_memory = written_buffer(most / 2);
+  const std::span<float> mine = mine_memory.floats(), all = all_memory.floats();
+  std::vector<float> others(16384);
+  std::map<std::string, std::map<size_t, Samples>> samples;
+  double least_work = std::numeric_limits<double>::max();
+  const int other = 1 - ranks.rank();
+  // `use`: what a rank does with the data next. Where they are in the cache of another core that
+  // takes longer, which belongs to the operation.
+  volatile float used = 0;
+  const auto reads = [&](std::span<float> part) {
+    float sum = 0;
+    for (size_t i = 0; i < part.size(); i += 16) sum += part[i];
+    used = sum;
+  };
+  const auto writes = [](std::span<float> part) {
+    std::fill(part.begin(), part.end(), 2.0f);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // not only on their way
+  };
+  const auto nothing = [](std::span<float>) {};
+  const auto measure = [&](const std::string& name, size_t limit, const auto& run, const auto& use,
+                           double messages = 1) {
+    for (size_t bytes = 64; bytes <= limit; bytes *= 2) {
+      const std::span<float> part = mine.first(bytes / sizeof(float));
+      const int rounds =
+          bytes <= 65536 ? 60
+                         : static_cast<int>(std::clamp<size_t>((size_t{1} << 22) / bytes, 2, 20));
+      Samples& here = samples[name][bytes];
+      here.start(work_of_both(ranks, clock));
+      for (int i = 0; i < rounds; ++i) {
+        ranks.barrier().wait();
+        // As a step leaves things: gradients just written, caches full of something else.
+        std::fill(part.begin(), part.end(), 1.0f);
+        if (bytes < others.size() * sizeof(float)) std::fill(others.begin(), others.end(), 1.0f);
+        const double start = clock.seconds();
+        run(part);
+        const double done = clock.seconds();
+        use(part);
+        const double first = clock.seconds();
+        use(part);
+        const double again = clock.seconds() - first;
+        here.add((done - start) / messages + std::max(0.0, first - done - again));
+      }
+      here.end(work_of_both(ranks, clock));
+    }
+  };
+  const auto counts = [&](std::span<float> part) {
+    return std::vector<int64_t>(2, static_cast<int64_t>(part.size_bytes()));
+  };
+  const auto all_undisturbed = [&] {
+    for (const auto& [name, sizes] : samples)
+      for (const auto& [bytes, here] : sizes)
+        if (here.least_work() > shared_core * least_work) return false;
+    return true;
+  };
+  // Again and again: a neighbour that comes for a moment must not meet all samples of a size.
+  for (int pass = 0; pass < 6 || (pass < 12 && !all_undisturbed()); ++pass) {
+    if (pass >= 6) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // a rest helps
+    least_work = std::min(least_work, work_of_one(ranks, clock));
+    measure(
+        "exchange", most,
+        [&](std::span<float> part) {
+          Request out = ranks.send(std::as_bytes(part), other, 5);
+          ranks.receive(bytes_of(all.first(part.size())), other, 5).wait();
+          out.wait();
+        },
+        nothing);
+    measure(
+        "receive", most,
+        [&](std::span<float> part) {  // there and back
+          if (ranks.rank() == 0) {
+            ranks.send(std::as_bytes(part), 1, 6).wait();
+            ranks.receive(bytes_of(part), 1, 6).wait();
+          } else {
+            ranks.receive(bytes_of(part), 0, 6).wait();
+            ranks.send(std::as_bytes(part), 0, 6).wait();
+          }
+        },
+        writes, 2);
+    measure(
+        "all-reduce", most, [&](std::span<float> part) { ranks.all_reduce(part, part).wait(); },
+        reads);
+    measure(
+        "reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); }, reads);
+    measure(
+        "broadcast", most,
+        [&](std::span<float> part) { ranks.broadcast(bytes_of(part), 0).wait(); },
+        [&](std::span<float> part) {
+          if (ranks.rank() == 0) writes(part);
+        });
+    measure(
+        "gather", most,
+        [&](std::span<float> part) {
+          ranks.gather(std::as_bytes(part), bytes_of(all), counts(part), 0).wait();
+        },
+        [&](std::span<float> part) {
+          if (ranks.rank() == 0) reads(all.subspan(part.size(), part.size()));
+        });
+    measure(
+        "scatter", most,
+        [&](std::span<float> part) {
+          ranks.scatter(std::as_bytes(all), bytes_of(part), counts(part), 0).wait();
+        },
+        nothing);
+    measure(
+        "all-gather", 65536,
+        [&](std::span<float> part) {
+          ranks.all_gather(std::as_bytes(part), bytes_of(all), counts(part)).wait();
+        },
+        nothing);
+    measure(
+        "barrier", 64, [&](std::span<float>) { ranks.barrier().wait(); }, nothing);
+  }
+  std::map<std::string, SizeTable> tables;
+  double least_of_both = std::numeric_limits<double>::max();
+  for (const auto& [name, sizes] : samples)
+    for (const auto& [bytes, here] : sizes) {
+      least_of_both = std::min(least_of_both, here.least_work());
+      const std::vector<double> both = gather_all(ranks, here.seconds(shared_core * least_work));
+      const double slower = std::max(both[0], both[1]);
+      tables[name].add(static_cast<double>(bytes), slower);
+    }
+  tables["work"].add(0, least_of_both);
+  return tables;
+}
+
+}  // namespace lockstep
