@@ -119,7 +119,7 @@ Beyond beyond_arithmetic(const RunConfig& config, const Held& held, Pair pair,
       const auto fit = static_cast<int64_t>(a_turn / apart.step_seconds().back());
       const auto steps = gather_all(ranks, std::max<int64_t>(1, fit))[0];
       const auto is_over = [&, begin = clock.seconds()] {
-        return gather_all(ranks, clock.seconds() - begin)[0] > seconds / 2;
+        return gather_all(ranks, clock.seconds() - begin)[0] > seconds;
       };
       const double work = work_of_one(ranks, clock);
       while (mine.size() < 3 || !is_over()) {

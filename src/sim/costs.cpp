@@ -39,8 +39,6 @@ double StepCost::step() const {
   return sum;
 }
 
-double StepCost::with_others() const { return step() + exchange + serving; }
-
 StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, int cores) {
   ENSURE(!costs.by_ranks.empty());
   ranks = std::min(ranks, cores);
@@ -55,10 +53,16 @@ StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, 
                  (like - before->first) / (after->first - before->first));
 }
 
+// By steps with others: what is charged beyond arithmetic was measured as a difference to it.
 void NetworkCosts::keep_quicker(const NetworkCosts& other) {
+  const auto with_others = [this](const StepCost& c) {
+    const double packing =  // and unpacking, with sparse inputs
+        c.whole_update > 0 ? 2 * c.copy * static_cast<double>(parameters) : 0;
+    return c.step() + c.exchange + c.serving + packing;
+  };
   for (const auto& [ranks, cost] : other.by_ranks) {
     const auto [mine, added] = by_ranks.try_emplace(ranks, cost);
-    if (!added && cost.with_others() < mine->second.with_others()) mine->second = cost;
+    if (!added && with_others(cost) < with_others(mine->second)) mine->second = cost;
   }
 }
 

@@ -30,8 +30,7 @@ struct StepCost {
   double load = 0;    // seconds a row
   double spread = 0;  // of whole steps: half the width of their middle half, relative
 
-  double step() const;         // one piece, forward to update
-  double with_others() const;  // and the code around messages
+  double step() const;  // one piece, forward to update
 };
 
 // The same for a network and pieces of so many rows, as measured with 1, 2, ... ranks at once on

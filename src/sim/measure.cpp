@@ -225,7 +225,7 @@ StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, co
   constexpr double short_step = 100e-6;
   if (!held.sparse && two.step() >= short_step) return c;
   const auto beyond = [&](Pair pair) {
-    return beyond_arithmetic(config, held, pair, near, seconds, two, own_floats);
+    return beyond_arithmetic(config, held, pair, near, std::max(0.3, seconds / 4), two, own_floats);
   };
   const Beyond of_training = beyond(Pair::both_train);
   if (held.sparse) {
@@ -260,7 +260,7 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
     rank.watched.run(3);
     if (me == 0) {
       const double step = std::max(rank.plain.step_seconds().back(), 1e-7);
-      steps = std::clamp<int64_t>(static_cast<int64_t>(0.02 / step), 1, 2000);
+      steps = std::clamp<int64_t>(static_cast<int64_t>(0.02 / step), 1, 20000);
       const double a_round =
           2 * step * static_cast<double>(steps * static_cast<int64_t>(counts.size()));
       rounds = std::clamp(static_cast<int>(seconds / a_round), 3, 200);

@@ -95,7 +95,7 @@ void NearCores::wait() const {
   if (barrier_ == 0) return;
   int rests = 0;
   do std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  while (++rests < 20 && !now());
+  while (++rests < 10 && !now());
 }
 
 }  // namespace lockstep
