@@ -12,8 +12,8 @@ struct Beyond {
 };
 
 // Both train, or one trains and the other is its parameter server. `cost`: of two ranks at once;
-// `own_floats`: that a step of a rank for itself updates. Takes twice `seconds`, or a few times more
-// while cores are not near.
+// `own_floats`: that a step of a rank for itself updates. Takes twice `seconds`, or a few times
+// more while cores are not near.
 enum class Pair { both_train, worker_and_server };
 Beyond beyond_arithmetic(const RunConfig& config, const Held& held, Pair pair,
                          const NearCores& near, double seconds, const StepCost& cost,

@@ -66,6 +66,11 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
     std::fill(part.begin(), part.end(), 2.0f);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // not only on their way
   };
+  // Gradients: the update reads them, the next step writes them.
+  const auto reads_and_writes = [&](std::span<float> part) {
+    reads(part);
+    writes(part);
+  };
   const auto nothing = [](std::span<float>) {};
   const auto measure = [&](const std::string& name, size_t limit, const auto& run, const auto& use,
                            double messages = 1) {
@@ -128,9 +133,10 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
         writes, 2);
     measure(
         "all-reduce", most, [&](std::span<float> part) { ranks.all_reduce(part, part).wait(); },
-        reads);
+        reads_and_writes);
     measure(
-        "reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); }, reads);
+        "reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); },
+        reads_and_writes);
     measure(
         "broadcast", most,
         [&](std::span<float> part) { ranks.broadcast(bytes_of(part), 0).wait(); },
