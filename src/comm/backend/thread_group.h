@@ -64,10 +64,11 @@ class ThreadGroup {
   const std::shared_ptr<std::atomic<bool>> failed;  // one rank of the job threw
   ThreadSimulation* const simulation;               // null: threads are real
 
+  // On lines of memory of its own: other ranks look into theirs all the time.
   struct alignas(128) Mailbox {
     std::mutex mutex;
-    std::vector<Message> messages;  // in the order in which they were sent
-    std::atomic<uint64_t> posted{0};
+    std::vector<Message> messages;    // in the order in which they were sent
+    std::atomic<uint64_t> posted{0};  // messages ever: who waits looks here, without the lock
   };
   std::vector<Mailbox> mailboxes;  // one a receiver
 
