@@ -67,7 +67,7 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   fmt::print("{}{}, batch {} a rank, {}, {}\n{} ranks, {}, strategy {}{}\n", map, config.name,
              all / training, device->description(), held.provenance, ranks.size(), ranks.backend(),
              config.parallel.strategy, f.oversubscribed ? ", oversubscribed" : "");
-  fmt::print("{} samples/s (median of {} steps, {:.2f} ms each; best {})\n",
+  fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; best {})\n",
              with_commas(static_cast<int64_t>(samples / median)), steps.size(), median * 1e3,
              with_commas(static_cast<int64_t>(samples / best)));
   fmt::print("computing {}, communication {} (and {} hidden), waiting {}\n",

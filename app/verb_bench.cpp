@@ -9,12 +9,12 @@
 #include "base/memory.h"
 #include "base/undisturbed.h"
 #include "bench_ranks.h"
+#include "comm/backend/self.h"
 #include "nn/program.h"
 #include "presets.h"
 #include "ranks.h"
 #include "tensor/peak.h"
 #include "text.h"
-#include "train/batch_input.h"
 #include "train/held_batches.h"
 #include "train/step_probe.h"
 #include "verbs.h"
@@ -85,39 +85,29 @@ void bench(const Options& options) {
   const Held held = held_batches();
   const int64_t batch = held.rows;
   const std::unique_ptr<Device> device = make_device(config.device);
-  const Network network(config.model.layers, held.shape);
-  network.expect_outputs(held.classes, held.provenance);
-  Parameters parameters(network);
-  parameters.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed));
-  Program program(network, loss_named(config.train.loss), *device, held.piece, held.sparse);
-  if (held.sparse) parameters.expect_sparse_inputs();
-  Optimizer optimizer(config.optimizer, *device, parameters.weights().size());
-
-  Stopwatch watch(clock, program.sequence());
-  std::vector<double> steps;  // seconds each
-  int64_t step = 0;
-  const auto run_step = [&](bool watched) {
-    program.listen(watched ? &watch : nullptr);
-    const double start = clock.seconds();
-    for (int64_t done = 0; done < batch;) {
-      const Batch& one = held.batches[static_cast<size_t>(step++) % held.batches.size()];
-      const int64_t rows = std::min(one.rows, batch - done);
-      if (watched) watch.restart();
-      program.gradients(parameters, input_of(one), rows, targets_of(one),
-                        {.seed = 1, .epoch = 1, .ids = one.ids}, batch, done > 0);
-      done += rows;
-    }
-    if (watched) watch.restart();
-    gradient_norm(parameters, *device);
-    optimizer.step(parameters, static_cast<float>(config.optimizer.lr), 1);
-    if (watched) watch.lap("update");
-    return clock.seconds() - start;
+  const std::unique_ptr<Communicator> self = make_self_communicator();
+  config.parallel = {};
+  StepProbe probe(config, held, batch, *self, *device, clock);
+  probe.initialise();
+  const Sequence& sequence = probe.program().sequence();
+  Stopwatch watch(clock, sequence);
+  const auto watch_step = [&] {  // which takes time itself
+    probe.program().listen(&watch);
+    probe.load_by([&](int64_t) { watch.restart(); });
+    probe.run(1);
+    watch.lap("update");
+    probe.program().listen(nullptr);
+    probe.load_by(nullptr);
   };
-  for (int i = 0; i < 5; ++i) run_step(false);
+  probe.run(5);
+  const double first = std::max(probe.step_seconds().back(), 1e-7);
+  const auto between = std::clamp(static_cast<int64_t>(0.01 / first), int64_t{4}, int64_t{1000});
+  std::vector<double> steps;  // seconds each
   const double began = clock.seconds();
   while (clock.seconds() - began < options.seconds || steps.size() < 10) {
-    if (steps.size() % 8 == 0) run_step(true);  // watching takes time itself
-    steps.push_back(run_step(false));
+    watch_step();
+    probe.run(between);
+    steps.insert(steps.end(), probe.step_seconds().begin(), probe.step_seconds().end());
   }
   std::sort(steps.begin(), steps.end());
 
@@ -126,17 +116,16 @@ void bench(const Options& options) {
   // Dense-equivalent work: forward, and as much again for the gradients of weights and of inputs
   // (which the first layer with weights does not need).
   double flops = 0;
-  for (const Sequence::Step& s : program.sequence().steps())
-    flops += s.flops * (s.weights_below ? 3 : 2);
+  for (const Sequence::Step& s : sequence.steps()) flops += s.flops * (s.weights_below ? 3 : 2);
   const double peak = sgemm_peak(config.device.threads, clock);
   const double share = flops * rate / peak;
 
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows = {{"layer", "forward ms", "backward ms", "kernel"}};
-  for (const Sequence::Step& s : program.sequence().steps()) {
+  for (const Sequence::Step& s : sequence.steps()) {
     const double forward = watch.median("forward " + s.name) * 1e3;
     const double backward = watch.median("backward " + s.name) * 1e3;
-    rows.push_back({s.name, fmt::format("{:.3f}", forward), fmt::format("{:.3f}", backward),
+    rows.push_back({s.name, fmt::format("{:.4g}", forward), fmt::format("{:.4g}", backward),
                     s.kernel->name()});
     layers.push_back({{"layer", s.name},
                       {"forward_ms", forward},
@@ -144,7 +133,7 @@ void bench(const Options& options) {
                       {"kernel", s.kernel->name()}});
   }
   rows.push_back(
-      {"update", fmt::format("{:.3f}", watch.median("update") * 1e3), "", config.optimizer.name});
+      {"update", fmt::format("{:.4g}", watch.median("update") * 1e3), "", config.optimizer.name});
   if (options.json) {
     const nlohmann::ordered_json json{
         {"name", config.name},
@@ -169,7 +158,7 @@ void bench(const Options& options) {
   }
   fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(),
              held.provenance, table(rows));
-  fmt::print("{} samples/s (median of {} steps, {:.2f} ms each; best {})\n",
+  fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; best {})\n",
              with_commas(static_cast<int64_t>(rate)), steps.size(), median * 1e3,
              with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
   fmt::print("{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} a sample)\n",

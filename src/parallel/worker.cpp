@@ -14,7 +14,7 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
   }
   result.rows += rows;
   if (rows == 0 && buckets) buckets->arm(StepTail::of(result));
-  program.listen(buckets);
+  if (buckets) program.listen(buckets);
   for (int64_t done = 0; done < rows;) {
     const double start = clock.seconds();
     const Piece piece = source.next();
@@ -30,7 +30,7 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
     result.correct += part.correct;
     done += piece.rows;
   }
-  program.listen(nullptr);
+  if (buckets) program.listen(nullptr);
 }
 
 void Worker::share_touched() {

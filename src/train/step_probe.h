@@ -28,6 +28,7 @@ class StepProbe final : private StepHandler {
   int training_ranks() const { return training_; }
   const Strategy& strategy() const { return *strategy_; }
   const Parameters& parameters() const { return parameters_; }
+  Program& program() { return program_; }  // one rank alone may listen to its layers
   void record(Trace& trace) { worker_.trace = &trace; }
 
   // What a step's pieces cost beyond arithmetic: called before each, where that is simulated.
