@@ -52,40 +52,46 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   if (cluster.name != "this")
     throw UserError("--validate runs for real, on this machine; use --cluster this");
   how.loading = false;
+  // Of these rounds alone: what was measured in a quieter hour would be too quick for them. Costs
+  // of a network even for each point alone, in turns with its runs: the quickest of many
+  // measurements would be too quick for a few runs.
+  Profile nothing = profile;
+  nothing.threads.clear();
+  nothing.mpi.clear();
+  nothing.networks.clear();
+  Profile tables = nothing;
+  std::vector<Profile> costs(points.size(), nothing);
   std::vector<std::vector<double>> runs(points.size());  // seconds a step
   const ScratchFolder scratch(profile_path().parent_path());
-  // Of these rounds alone: what was measured in a quieter hour would be too quick for them.
-  Profile now = profile;
-  now.threads.clear();
-  now.mpi.clear();
-  now.networks.clear();
   for (int round = 1; round <= rounds; ++round) {
     say(fmt::format("validating: round {} of {}", round, rounds));
     for (size_t i = 0; i < points.size(); ++i) {
       if (i % 3 == 0)  // now and then, as all else: a disturbed moment must not meet all of it
         NearCores(profile.threads).run([&] {
-          refine_tables(now, say);
-          keep_quicker_tables(profile.threads, now.threads);
-          keep_quicker_tables(profile.mpi, now.mpi);
+          refine_tables(tables, say);
+          keep_quicker_tables(profile.threads, tables.threads);
+          keep_quicker_tables(profile.mpi, tables.mpi);
           return true;
         });
+      costs[i].threads = tables.threads;
       NearCores(profile.threads).run([&] {
-        refine_costs(points[i], data, now, seconds_for_costs);
+        refine_costs(points[i], data, costs[i], seconds_for_costs);
         runs[i].push_back(measured_step(points[i], scratch.path()));
         return are_confirmed(runs[i]);
       });
     }
   }
-  keep_quicker(profile.networks, now.networks);
+  for (const Profile& one : costs) keep_quicker(profile.networks, one.networks);
   write_profile(profile_path(), profile);
   LineFile log(validation_log(), true);
   std::vector<Validated> all;
   for (size_t i = 0; i < points.size(); ++i) {
-    costs_for(points[i], data, now, true);
-    const Validated& v =
-        all.emplace_back(Validated{.point = points[i],
-                                   .predicted = simulate_point(points[i], data, now, cluster, how),
-                                   .measured = runs[i][0]});
+    costs[i].threads = tables.threads;
+    costs[i].mpi = tables.mpi;
+    const Validated& v = all.emplace_back(
+        Validated{.point = points[i],
+                  .predicted = simulate_point(points[i], data, costs[i], cluster, how),
+                  .measured = runs[i][0]});
     log.append(Json{{"when", time_text()},
                     {"machine", profile.machine},
                     {"name", v.point.config.name},
