@@ -25,7 +25,8 @@ struct StepCost {
   // The same where a network with sparse inputs is updated as a whole, not the rows that were
   // touched: by a parameter server.
   double whole_norm = 0, whole_update = 0;
-  // Code around messages of a step: with others who train, and with servers.
+  // Around messages of a step: with others who train, and with servers. Code; with sparse inputs,
+  // arithmetic after messages of the whole arrays.
   double exchange = 0, serving = 0;
   double load = 0;    // seconds a row
   double spread = 0;  // of whole steps: half the width of their middle half, relative

@@ -50,7 +50,8 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   const Buffer mine_memory = written_buffer(most / sizeof(float)),
                all_memory = written_buffer(most / 2);
   const std::span<float> mine = mine_memory.floats(), all = all_memory.floats();
-  std::vector<float> others(16384);
+  const Buffer others_memory = written_buffer(most / sizeof(float));
+  const std::span<float> others = others_memory.floats();
   std::map<std::string, std::map<size_t, Samples>> samples;
   double least_work = std::numeric_limits<double>::max();
   const int other = 1 - ranks.rank();
@@ -83,9 +84,11 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
       here.start(work_of_both(ranks, clock));
       for (int i = 0; i < rounds; ++i) {
         ranks.barrier().wait();
-        // As a step leaves things: gradients just written, caches full of something else.
+        // As a step leaves things: gradients just written, caches full of something else, such as
+        // weights and what Adam keeps.
         std::fill(part.begin(), part.end(), 1.0f);
-        if (bytes < others.size() * sizeof(float)) std::fill(others.begin(), others.end(), 1.0f);
+        for (float& f : others.first(std::clamp(3 * part.size(), size_t{16384}, others.size())))
+          f += 1.0f;
         const double start = clock.seconds();
         run(part);
         const double done = clock.seconds();

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 5;  // of the file
+constexpr int format = 6;  // of the file
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {

@@ -115,6 +115,13 @@ StepTimes per_step(StepTimes t, double steps) {
           t.waiting / steps};
 }
 
+double around_messages(const RunConfig& config, const Shares& shares, const StepCost& cost,
+                       bool sparse) {
+  const bool served = shares.training < config.parallel.ranks;
+  if (served || (sparse && config.parallel.strategy == "scatter-gather")) return cost.serving;
+  return shares.training > 1 ? cost.exchange : 0;
+}
+
 double evaluation_seconds(const Dataset* data, const StepCost& cost, int64_t piece, int64_t ranks,
                           double speed) {
   if (!data) return 0;
@@ -309,10 +316,8 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     NoisyTime time(rank.clock, cluster.disturbance.noise, rank.ranks.rank());
     CostedDevice device(cost, costs.rows, costs.parameters, time);
     StepProbe probe(config, held, shares.all, rank.ranks, device, rank.clock);
-    const bool served = shares.training<ranks, together = shares.training> 1;
-    const double a_row = options.loading ? cost.load : 0, a_piece = served     ? cost.serving
-                                                                    : together ? cost.exchange
-                                                                               : 0;
+    const double a_row = options.loading ? cost.load : 0;
+    const double a_piece = around_messages(config, shares, cost, held.sparse);
     probe.load_by([=, &rank](int64_t rows) {
       rank.clock.spend(a_row * static_cast<double>(rows) + a_piece);
     });

@@ -85,7 +85,7 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   const std::string good = read_text(path);
   refused("hello", "is not a profile");
   refused("{\"lockstep_profile\": 99}", "version 99");
-  refused("{\"lockstep_profile\": 5, \"machine\": \"x\"}", "damaged");
+  refused("{\"lockstep_profile\": 6, \"machine\": \"x\"}", "damaged");
   refused(good.substr(0, good.size() / 2), "is not a profile");
 }
 
