@@ -34,6 +34,8 @@ void run_on_simgrid(const SimulatedJob& job, const SimulatedMain& rank_main);
 
 // Small messages are always moved: they carry what ranks agree on.
 constexpr size_t always_moved = 4096;
+// Smaller ones leave before their receiver is ready.
+constexpr size_t eager_bytes = 65536;
 
 // What the library lockstep_simgrid offers.
 struct SimgridLibrary {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/algorithms/all_reduce.h"
 #include "sim/profile.h"
 
 namespace lockstep {
@@ -13,11 +14,19 @@ class LocalCosts {
   explicit LocalCosts(const std::map<std::string, SizeTable>& tables) : tables_(tables) {}
 
   double latency() const { return at("exchange", smallest); }
-  // Of the one that receives; "exchange": both ways at once.
-  double exchange(double bytes) const { return beyond_latency("exchange", bytes); }
-  double of(const char* operation, double bytes) const { return beyond_latency(operation, bytes); }
+  // Of the one that receives.
+  double of(const std::string& operation, double bytes) const {
+    return std::max(0.0, at(operation, bytes) - at(operation, smallest));
+  }
+  // Of a part that arrives, of an all-reduce or a reduce without its sum. A byte of a large array,
+  // most of which is in no cache, takes longer.
+  double part_of(const std::string& operation, double whole, double part) const {
+    if (whole <= 0) return 0;
+    const double sums = operation == "broadcast" ? 0 : add(whole / 2);
+    return std::max(0.0, of(operation, whole) - sums) * part / whole;
+  }
   // What calling it costs each rank, however small the message.
-  double call(const char* operation) const {
+  double call(const std::string& operation) const {
     return std::max(0.0, at(operation, smallest) - latency()) + latency() / 3;
   }
   // The sum of an arrived piece: what an all-reduce takes beyond its two exchanges.
@@ -29,14 +38,11 @@ class LocalCosts {
   }
 
  private:
-  static constexpr double smallest = 64, largest_piece = 512 * 1024;
+  static constexpr double smallest = 64, largest_piece = all_reduce_piece;
 
-  double at(const char* operation, double bytes) const {
+  double at(const std::string& operation, double bytes) const {
     const auto found = tables_.find(operation);
     return found == tables_.end() ? 0 : found->second.at(bytes);
-  }
-  double beyond_latency(const char* operation, double bytes) const {
-    return std::max(0.0, at(operation, bytes) - at(operation, smallest));
   }
 
   const std::map<std::string, SizeTable>& tables_;

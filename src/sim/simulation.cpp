@@ -341,7 +341,7 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     const double update_a_float = cost.whole_update > 0
                                       ? cost.whole_update
                                       : cost.update / static_cast<double>(costs.parameters);
-    run_analytically(job, update_a_float, rank_main);
+    run_analytically(job, {update_a_float, cost.add}, rank_main);
     outcomes.resize(1);
   }
 

@@ -11,9 +11,7 @@ std::span<float> cut(std::span<float> data, int64_t parts, int64_t index) {
   return data.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
 }
 
-// Messages are cut into pieces that fit the second-level cache: while one is added, the next is on
-// its way.
-constexpr size_t piece_floats = 128 * 1024;
+constexpr size_t piece_floats = all_reduce_piece / sizeof(float);
 
 std::span<float> piece(std::span<float> data, size_t index) {
   const size_t begin = std::min(index * piece_floats, data.size());

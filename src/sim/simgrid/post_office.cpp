@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "sim/engine.h"
+
 namespace lockstep {
 
 namespace s4u = simgrid::s4u;
@@ -38,8 +40,6 @@ class PostOffice::Letter {
 
 namespace {
 
-constexpr size_t small_bytes = 65536;
-
 // Neither SimGrid nor SMPI touches the data; a communication must have an address of some all the
 // same.
 void* some_address() {
@@ -68,7 +68,7 @@ void PostOffice::End::wait() {
 }
 
 PostOffice::End PostOffice::send(const Address& address, const std::byte* data, size_t bytes) {
-  const bool small = bytes < small_bytes;
+  const bool small = bytes < eager_bytes;
   Box& to = box(address, small);
   std::shared_ptr<Letter> letter;
   if (to.expected.empty())
@@ -84,7 +84,7 @@ PostOffice::End PostOffice::send(const Address& address, const std::byte* data, 
 }
 
 PostOffice::End PostOffice::receive(const Address& address, std::byte* data, size_t bytes) {
-  Box& from = box(address, bytes < small_bytes);
+  Box& from = box(address, bytes < eager_bytes);
   std::shared_ptr<Letter> letter;
   if (from.sent.empty())
     letter = from.expected.emplace_back(std::make_shared<Letter>(bytes));

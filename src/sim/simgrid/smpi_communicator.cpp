@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <bit>
 
 #include "base/error.h"
@@ -179,7 +180,8 @@ class SmpiCommunicator final : public Communicator {
     if (real(from.size_bytes()) && from.data() != to.data())
       std::copy(from.begin(), from.end(), to.begin());
     if (size() == 1) return {};
-    return task(all_reduce_by_messages(*this, to, next_tag()), "all-reduce");
+    return task(all_reduce_by_messages(*this, to, tag_for("all-reduce", from.size_bytes())),
+                "all-reduce");
   }
 
   void add(std::span<float> into, std::span<const float> from) override {
@@ -196,7 +198,8 @@ class SmpiCommunicator final : public Communicator {
     if (from.data() != to.data() && real(from.size_bytes()))
       std::copy(from.begin(), from.end(), to.begin());
     if (size() == 1) return {};
-    return task(reduce_by_messages(*this, to, root, next_tag()), "reduce", std::move(scratch));
+    return task(reduce_by_messages(*this, to, root, tag_for("reduce", from.size_bytes())), "reduce",
+                std::move(scratch));
   }
 
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
@@ -209,7 +212,8 @@ class SmpiCommunicator final : public Communicator {
 
   Request broadcast(Bytes data, int root) override {
     time_.spend(local().call("broadcast"));
-    return task(broadcast_by_messages(*this, data, root, next_tag() - tags), "broadcast");
+    return task(broadcast_by_messages(*this, data, root, tag_for("broadcast", data.size()) - tags),
+                "broadcast");
   }
 
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {
@@ -226,7 +230,7 @@ class SmpiCommunicator final : public Communicator {
     time_.spend(local().call("gather"));
     if (root_here)
       for (int r = 0; r < size(); ++r)
-        if (r != root) time_.spend(received_cost(r, counts[as_index(r)], "gather"));
+        if (r != root) time_.spend(received_cost(r, "gather", counts[as_index(r)]));
     return {};
   }
 
@@ -244,7 +248,7 @@ class SmpiCommunicator final : public Communicator {
           "MPI_Scatterv");
     time_.spend(local().call("scatter"));
     if (rank() != root)
-      time_.spend(received_cost(root, static_cast<int64_t>(mine.size()), "scatter"));
+      time_.spend(received_cost(root, "scatter", static_cast<int64_t>(mine.size())));
     return {};
   }
 
@@ -324,19 +328,25 @@ class SmpiCommunicator final : public Communicator {
   bool real(size_t bytes) const { return shared_->job.moves_data || bytes <= always_moved; }
   void* nowhere(size_t bytes) { return shared_->nowhere.at_least(bytes); }
 
-  double received_cost(int from, int64_t bytes, const char* operation) const {
+  double received_cost(int from, const char* operation, int64_t bytes) const {
     const auto count = static_cast<double>(bytes);
-    return group_->local(from) ? local().of(operation, count)
-                               : shared_->job.cluster.message_cpu * count;
+    return group_->local(from) ? local().of(operation, count) : remote_cost(count);
+  }
+  double remote_cost(double bytes) const { return shared_->job.cluster.message_cpu * bytes; }
+
+  Message::Cost cost_of(int64_t bytes, int tag) const {
+    if (tag >= 0) return [=, this](int from) { return received_cost(from, "receive", bytes); };
+    const Whole& whole = wholes_[as_index((-tag - 1) % tags)];
+    return [this, whole, part = static_cast<double>(bytes)](int from) {
+      return group_->local(from) ? local().part_of(whole.operation, whole.bytes, part)
+                                 : remote_cost(part);
+    };
   }
 
   Request receive_from(Bytes data, int from, int tag, int* source) {
     time_.catch_up();
     const bool moves = real(data.size());
-    const char* operation = tag >= 0 ? "receive" : tag >= -tags ? "exchange" : "broadcast";
-    Message::Cost cost = [this, operation, bytes = static_cast<int64_t>(data.size())](int sender) {
-      return received_cost(sender, bytes, operation);
-    };
+    Message::Cost cost = cost_of(static_cast<int64_t>(data.size()), tag);
     if (tag < 0)
       return message<PostedMessage>(
           shared_->post.receive(address(from, rank(), tag), moves ? data.data() : nullptr,
@@ -357,7 +367,11 @@ class SmpiCommunicator final : public Communicator {
   // Negative tags are those of our own algorithms, broadcasts below the others. Few are under way
   // at a time, and each tag has boxes of its own.
   static constexpr int tags = 8;
-  int next_tag() { return -(tasks_++ % tags) - 1; }
+  int tag_for(const char* operation, size_t bytes) {
+    const int index = tasks_++ % tags;
+    wholes_[as_index(index)] = {operation, static_cast<double>(bytes)};
+    return -index - 1;
+  }
   template <class Kind, class... Args>
   Request message(Args&&... args) {
     return {std::make_unique<Kind>(std::forward<Args>(args)...), {"message"}, 0};
@@ -366,6 +380,11 @@ class SmpiCommunicator final : public Communicator {
   std::shared_ptr<Shared> shared_;
   SimulatedTime& time_;
   std::unique_ptr<Group> group_;
+  struct Whole {
+    const char* operation = "";
+    double bytes = 0;
+  };
+  std::array<Whole, tags> wholes_;  // of the tasks under way, by tag
   int tasks_ = 0;
 };
 
