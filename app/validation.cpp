@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/run_command.h"
 #include "data/folders.h"
+#include "sim/measure.h"
 #include "sim/near_cores.h"
 #include "simulating.h"
 
@@ -54,12 +55,12 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   how.loading = false;
   // Of these rounds alone: what was measured in a quieter hour would be too quick for them. Costs
   // of a network even for each point alone, in turns with its runs: the quickest of many
-  // measurements would be too quick for a few runs.
+  // measurements would be too quick for a few runs. Of short steps even a few runs are many.
   Profile nothing = profile;
   nothing.threads.clear();
   nothing.mpi.clear();
   nothing.networks.clear();
-  Profile tables = nothing;
+  Profile together = nothing;
   std::vector<Profile> costs(points.size(), nothing);
   std::vector<std::vector<double>> runs(points.size());  // seconds a step
   const ScratchFolder scratch(profile_path().parent_path());
@@ -68,12 +69,12 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
     for (size_t i = 0; i < points.size(); ++i) {
       if (i % 3 == 0)  // now and then, as all else: a disturbed moment must not meet all of it
         NearCores(profile.threads).run([&] {
-          refine_tables(tables, say);
-          keep_quicker_tables(profile.threads, tables.threads);
-          keep_quicker_tables(profile.mpi, tables.mpi);
+          refine_tables(together, say);
+          keep_quicker_tables(profile.threads, together.threads);
+          keep_quicker_tables(profile.mpi, together.mpi);
           return true;
         });
-      costs[i].threads = tables.threads;
+      costs[i].threads = together.threads;
       NearCores(profile.threads).run([&] {
         refine_costs(points[i], data, costs[i], seconds_for_costs);
         runs[i].push_back(measured_step(points[i], scratch.path()));
@@ -81,16 +82,21 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
       });
     }
   }
-  for (const Profile& one : costs) keep_quicker(profile.networks, one.networks);
+  for (const Profile& one : costs) keep_quicker(together.networks, one.networks);
+  keep_quicker(profile.networks, together.networks);
   write_profile(profile_path(), profile);
   LineFile log(validation_log(), true);
   std::vector<Validated> all;
   for (size_t i = 0; i < points.size(); ++i) {
-    costs[i].threads = tables.threads;
-    costs[i].mpi = tables.mpi;
+    Profile& own = costs[i];
+    own.threads = together.threads;
+    own.mpi = together.mpi;
+    const bool is_short =
+        known_costs(points[i], data, own).by_ranks.begin()->second.step() < short_step;
+    const Profile& known = is_short ? together : own;
     const Validated& v = all.emplace_back(
         Validated{.point = points[i],
-                  .predicted = simulate_point(points[i], data, costs[i], cluster, how),
+                  .predicted = simulate_point(points[i], data, known, cluster, how),
                   .measured = runs[i][0]});
     log.append(Json{{"when", time_text()},
                     {"machine", profile.machine},

@@ -237,8 +237,6 @@ StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, co
   }
   if (all.size() == 1) return c;
   const StepCost two = cost_of(all, 2, {});
-  // Where a step takes longer, what is not arithmetic is lost in it.
-  constexpr double short_step = 100e-6;
   if (!held.sparse && two.step() >= short_step) return c;
   const auto beyond = [&](Pair pair) {
     return beyond_arithmetic(config, held, pair, near, std::max(0.3, seconds / 4), two, own_floats);
