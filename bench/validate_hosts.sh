@@ -10,7 +10,12 @@ presets=("${@:-cnn-690k}")
 source "$(dirname "${BASH_SOURCE[0]}")/../tests/cluster/two_hosts.sh"
 
 value() { sed -n "s/^ *\"$1\": *\([^\",]*\).*/\1/p" | head -1; }
-measured() { on_two_hosts 300 "$lockstep" bench "$@" --seconds 4 --json 2>/dev/null | value step_ms; }
+# The less disturbed of two runs. (Its median step: a root whose last message is on its way is ahead for one step.)
+measured() {
+  for _ in 1 2; do
+    on_two_hosts 300 "$lockstep" bench "$@" --seconds 3 --json 2>/dev/null | value step_ms
+  done | sort -g | head -1
+}
 worst=0
 for rate in 100 1000; do
   shape "${rate}mbit" 1000ms

@@ -50,7 +50,7 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
   const Buffer mine_memory = written_buffer(most / sizeof(float)),
                all_memory = written_buffer(most / 2);
   const std::span<float> mine = mine_memory.floats(), all = all_memory.floats();
-  const Buffer others_memory = written_buffer(most / sizeof(float));
+  const Buffer others_memory = written_buffer(most / 2 / sizeof(float));
   const std::span<float> others = others_memory.floats();
   std::map<std::string, std::map<size_t, Samples>> samples;
   double least_work = std::numeric_limits<double>::max();

@@ -25,9 +25,10 @@ for i in 0 1; do
   ip -n "${hosts[$i]}" link set lo up
 done
 
+# A link that rests saves up a burst: as small as whole segments allow.
 shape() {
   for i in 0 1; do
-    ip netns exec "${hosts[$i]}" tc qdisc replace dev "${links[$i]}" root tbf rate "$1" burst 256kb latency "$2" ||
+    ip netns exec "${hosts[$i]}" tc qdisc replace dev "${links[$i]}" root tbf rate "$1" burst 96kb latency "$2" ||
       { echo "skipped: this kernel cannot shape links (tc tbf)"; exit 77; }
   done
 }
