@@ -103,8 +103,8 @@ def main():
 
 Made by `bench/validate.py build/lockstep --write docs/validation.md` on {datetime.date.today()}, on a shared virtual
 machine of two cores. Steps of training with batches held in memory, undisturbed (the quickest fortieth), on this
-machine: kernels were measured and real ranks run in turns, {min(c['rounds'] for c in cases)} to {max(c['rounds'] for c in cases)} rounds of each case. Both
-are the middle one of their rounds.
+machine: kernels were measured and real ranks run in turns, {min(c['rounds'] for c in cases)} to {max(c['rounds'] for c in cases)} rounds of each case. Both are the
+middle one of their rounds (of two, the quicker).
 
 {verdict}.
 
