@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -15,11 +16,13 @@ constexpr size_t worth_mapping = size_t{64} << 10;
 // Another process copies from huge pages twice as fast.
 constexpr size_t worth_huge_pages = size_t{256} << 10;
 
+std::atomic<bool> hardly_touched = false;
+
 // Mapped memory of whole pages, beginning on a huge page if it has them.
 std::byte* map(size_t bytes, size_t& mapped) {
   const size_t slack = bytes >= huge_page ? huge_page : 0;
-  void* memory =
-      ::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (hardly_touched ? MAP_NORESERVE : 0);
+  void* memory = ::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* first = static_cast<std::byte*>(memory);
   if (slack > 0) {  // cut what lies before and behind the aligned part
@@ -35,6 +38,8 @@ std::byte* map(size_t bytes, size_t& mapped) {
 }
 
 }  // namespace
+
+void expect_untouched_buffers() { hardly_touched = true; }
 
 Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   FreeMemory free;

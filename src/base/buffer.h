@@ -34,4 +34,8 @@ constexpr size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// From now on buffers of this process may be larger than its memory: simulated ranks hardly touch
+// theirs.
+void expect_untouched_buffers();
+
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/apart.h"
+#include "base/buffer.h"
 #include "base/error.h"
 #include "sim/analytic.h"
 #include "sim/costed_device.h"
@@ -341,6 +342,7 @@ Prediction simulate_point(const SimulatedPoint& point, const DataSplits& data,
     const double update_a_float = cost.whole_update > 0
                                       ? cost.whole_update
                                       : cost.update / static_cast<double>(costs.parameters);
+    expect_untouched_buffers();
     run_analytically(job, {update_a_float, cost.add}, rank_main);
     outcomes.resize(1);
   }
