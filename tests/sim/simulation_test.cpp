@@ -232,15 +232,36 @@ TEST(Analytic, CollectivesAgreeWithSimgrid) {
         }
 }
 
-TEST(Analytic, StepsAgreeWithSimgridOnAllShippedClusters) {
+// A network of 1.5 MB, and rows enough for so many ranks: the same ones over and over.
+FixedProfile for_many_ranks(size_t ranks) {
   FixedProfile fixed;
   fixed.config.model.layers = {"dense 600 relu", "dense 600 relu", "dense 3"};
+  fixed.config.parallel.backend = "mpi";
   fixed.add(fixed.config);
-  std::vector<int64_t> rows(4096);  // enough for all ranks: the same ones over and over
+  std::vector<int64_t> rows(8 * ranks);
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = static_cast<int64_t>(i) % fixed.data.train->size();
   fixed.data.train =
       std::make_unique<Subset>(std::shared_ptr<Dataset>(std::move(fixed.data.train)), rows);
+  return fixed;
+}
+
+// The buffers of a root for as many gradients are larger than this machine's memory.
+TEST(Analytic, ReachesAHundredThousandRanks) {
+  const FixedProfile fixed = for_many_ranks(100'000);
+  for (const char* strategy :
+       {"all-reduce", "reduce-broadcast", "parameter-server", "scatter-gather"}) {
+    const auto step = [&](int64_t ranks) {
+      return predict(fixed, with_strategy(fixed.config, strategy), test_cluster(50'000), ranks, 0,
+                     Engine::analytic)
+          .step_seconds;
+    };
+    EXPECT_GT(step(100'000), step(64)) << strategy;
+  }
+}
+
+TEST(Analytic, StepsAgreeWithSimgridOnAllShippedClusters) {
+  const FixedProfile fixed = for_many_ranks(256);
   int compared = 0;
   for (const auto& file : fs::directory_iterator(LOCKSTEP_TESTS_FOLDER "/../clusters")) {
     const Cluster cluster = parse_cluster(read_text(file.path()), file.path().filename().string());
@@ -248,8 +269,7 @@ TEST(Analytic, StepsAgreeWithSimgridOnAllShippedClusters) {
          {"all-reduce", "reduce-broadcast", "parameter-server", "scatter-gather"})
       for (const int64_t ranks : {2, 4, 16, 64, 256}) {
         if (ranks > int64_t{cluster.nodes()} * cluster.kinds.front().cores) continue;
-        RunConfig config = with_strategy(fixed.config, strategy);
-        config.parallel.backend = "mpi";
+        const RunConfig config = with_strategy(fixed.config, strategy);
         const auto step = [&](Engine engine) {
           return predict(fixed, config, cluster, ranks, 0, engine).step_seconds;
         };

@@ -77,6 +77,9 @@ class Words {
 };
 
 void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
+  const std::string eager = std::to_string(eager_bytes);
+  const std::string arriving = "--cfg=smpi/async-small-thresh:" + eager;
+  const std::string leaving = "--cfg=smpi/send-is-detached-thresh:" + eager;
   Words words{"lockstep",
               "--log=root.thresh:critical",
               "--log=no_loc",
@@ -84,8 +87,8 @@ void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
               "--cfg=smpi/test:0",
               "--cfg=smpi/wtime:0",
               "--cfg=smpi/iprobe:0",
-              "--cfg=smpi/async-small-thresh:65536",
-              "--cfg=smpi/send-is-detached-thresh:65536",
+              arriving.c_str(),
+              leaving.c_str(),
               "--cfg=debug/verbose-exit:0"};
   s4u::Engine engine(&words.count, words.data());
   start_engine(engine);
