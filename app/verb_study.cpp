@@ -4,11 +4,13 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/nearest.h"
 #include "interrupt.h"
 #include "shipped_studies.h"
 #include "study/report_file.h"
 #include "study/runner.h"
+#include "study/study_folder.h"
 #include "study/tables.h"
 #include "text.h"
 #include "verbs.h"
@@ -19,7 +21,7 @@ namespace {
 struct Options {
   std::string study, out;
   std::vector<std::string> changes;
-  bool quick = false, json = false, list = false, quiet = false;
+  bool quick = false, json = false, list = false, quiet = false, force = false;
 };
 
 // A file by path, or a study that comes with the program.
@@ -49,7 +51,7 @@ void show(const StudyProgress& p, bool terminal) {
   const std::string line = fmt::format("{} of {} runs done{}{}{}", p.done, p.all,
                                        p.failed > 0 ? fmt::format(", {} failed", p.failed) : "",
                                        p.left > 0 ? ", about " + short_time(p.left) + " left" : "",
-                                       p.point.empty() ? "" : "; now " + p.point);
+                                       p.point.empty() ? "" : "; now " + printable(p.point));
   fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", line,
              terminal && p.done < p.all ? "" : "\n");
 }
@@ -58,8 +60,8 @@ void print_results(const StudyResults& results, const fs::path& folder) {
   const Table made = results_table(results);
   std::vector<std::vector<std::string>> rows = {made.head};
   rows.insert(rows.end(), made.rows.begin(), made.rows.end());
-  fmt::print("{}\n{}\n{}\n", made.caption, table(rows), made.note);
-  fmt::print("Tables, figures and report.html are in {}\n", folder.string());
+  fmt::print("{}\n{}\n{}\n", printable(made.caption), table(rows), printable(made.note));
+  fmt::print("Tables, figures and report.html are in {}\n", printable(folder.string()));
 }
 
 void study(const Options& options) {
@@ -71,22 +73,21 @@ void study(const Options& options) {
     throw UserError("name a study: a TOML file, or one of 'lockstep study --list'");
   const std::string text = find_study(options.study);
   Study study = parse_study(text, options.study, options.quick);
-  if (study.name.empty()) study.name = fs::path(options.study).stem().string();
+  if (study.name.empty()) {
+    study.name = fs::path(options.study).stem().string();
+    expect_name(study.name, options.study);
+  }
   // Files that a study names lie beside it.
   for (StudyPoint& point : study.points) {
     const fs::path beside = fs::path(options.study).parent_path() / point.config;
     if (!fs::exists(point.config) && fs::is_regular_file(beside)) point.config = beside.string();
   }
-  study.changes.insert(study.changes.end(), options.changes.begin(), options.changes.end());
+  change_points(study, options.changes);
   const fs::path folder = options.out.empty()
                               ? fs::path("runs") / (study.name + (options.quick ? "-quick" : ""))
                               : fs::path(options.out);
-  make_folder(folder);
-  write_file(folder / "study.toml", text);
-  if (options.quick)
-    write_file(folder / "quick", std::string_view(""));
-  else
-    fs::remove(folder / "quick");
+  if (options.force) remove_results(study, folder);
+  save_origin({text, options.quick, options.changes}, folder);
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   const InterruptGuard interrupt;
   const bool whole = run_study(
@@ -106,7 +107,7 @@ void study(const Options& options) {
   for (const PointResult& p : results.points)
     if (p.values.empty() && whole)
       throw Failure("some points could not be run: {}: {}", p.point.label,
-                    p.failures.empty() ? "it left nothing" : p.failures.front());
+                    p.failures.empty() ? "it left nothing" : printable(p.failures.front()));
 }
 
 }  // namespace
@@ -126,6 +127,8 @@ Examples:
   verb->add_option("--set", options->changes, "change a key of every point: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--out", options->out, "folder (default: runs/<name>)");
+  verb->add_flag("--force", options->force,
+                 "start over: remove this study's points and results in the folder first");
   verb->add_flag("--list", options->list, "studies that come with lockstep");
   verb->add_flag("--json", options->json, "print results.json instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");

@@ -81,13 +81,15 @@ bool run_study(const Study& study, const fs::path& folder, const fs::path& progr
   int64_t run_now = 0;
   make_folder(folder / "points");
   const auto run = [&](const Job& job, const fs::path& out) {
+    // The receipt is of these words; options about how to run them belong into `command` alone.
     const std::vector<std::string> words = words_of(study, job, program, out);
+    const std::vector<std::string> command = words;
     make_folder(out);
     std::error_code ignored;
     for (const char* old : {"summary.json", "failed.txt", "words.txt"})
       fs::remove(out / old, ignored);
     try {
-      run_command(words, fs::current_path(), limit, out / "log.txt", &stop);
+      run_command(command, fs::current_path(), limit, out / "log.txt", &stop);
       if (stop.load()) return;  // it has ended early
       write_file(out / "words.txt", receipt(words));
     } catch (const Failure& error) {

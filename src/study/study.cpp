@@ -1,8 +1,10 @@
 #include "study/study.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/nearest.h"
 #include "study/columns.h"
 
@@ -22,9 +24,14 @@ std::string text_of(const TomlValue& value) {
 // Names the key's last part: "ranks" of "parallel.ranks".
 std::string short_name(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-std::string folder_name(std::string label) {
+// A label made of a point's keys, whose values may be paths.
+std::string made_label(const StudyPoint& point, const std::string& where) {
+  std::string label;
+  for (const auto& [key, value] : point.keys)
+    label += (label.empty() ? "" : ", ") + short_name(key) + "=" + value;
   for (char& c : label)
-    if (c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20) c = '_';
+    if (c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '_';
+  expect_name(label, where);
   return label;
 }
 
@@ -50,8 +57,13 @@ struct Sections {
 void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
   const auto rest = [&](const char* prefix) { return key.substr(std::string(prefix).size()); };
   const auto numbered = [&](const std::string& tail, std::map<int, Keys>& all) {
-    const size_t dot = tail.find('.');
-    all[std::stoi(tail.substr(0, dot))].emplace_back(tail.substr(dot + 1), value);
+    const size_t dot = std::min(tail.find('.'), tail.size());
+    int number = -1;
+    const char* const end = tail.data() + dot;
+    if (std::from_chars(tail.data(), end, number).ptr != end || number < 0 || dot == tail.size())
+      throw UserError("{}: '{}' was not expected; every point is a table of its own: [[{}]]",
+                      value.where, printable(key), key.substr(0, key.find('.')));
+    all[number].emplace_back(tail.substr(dot + 1), value);
   };
   if (key.starts_with("set."))
     into.set.emplace_back(rest("set."), value);
@@ -71,47 +83,57 @@ void replace_by(Sections& all, const Sections& quick) {
     std::erase_if(all.set, [&](const auto& old) { return old.first == entry.first; });
     all.set.push_back(entry);
   }
-  if (!quick.grid.empty()) all.grid = quick.grid;
+  for (const auto& entry : quick.grid) {  // in its place, so that labels stay the same
+    const auto same = std::find_if(all.grid.begin(), all.grid.end(),
+                                   [&](const auto& old) { return old.first == entry.first; });
+    same == all.grid.end() ? all.grid.push_back(entry) : void(*same = entry);
+  }
   if (!quick.points.empty()) all.points = quick.points;
 }
 
+constexpr size_t most_points = 1'000;
+
 void add_grid(const Keys& grid, Study& study) {
-  std::vector<StudyPoint> points = {{.label = "", .config = study.config, .keys = {}}};
+  std::vector<StudyPoint> points = {
+      {.label = "", .config = study.config, .keys = {}, .differs = {}}};
   for (const auto& [key, value] : grid) {
     const auto* list = std::get_if<std::vector<std::string>>(&value.data);
     if (!list || list->empty())
       throw UserError("{}: grid.{} is {}; a list of values was expected, such as [1, 2, 4]",
                       value.where, key, list ? "an empty list" : value.type());
+    if (points.size() * list->size() > most_points)
+      throw UserError("{}: the grid has more than {} points", value.where, most_points);
     for (const std::string& item : *list) check_key(key, item, value.where);
     std::vector<StudyPoint> more;
     for (const StudyPoint& point : points)
       for (const std::string& item : *list) {
-        StudyPoint next = point;
-        if (key == "config") next.config = item;
-        next.keys.emplace_back(key, item);
-        next.label += (next.label.empty() ? "" : ", ") + short_name(key) + "=" + item;
-        more.push_back(std::move(next));
+        more.push_back(point);
+        if (key == "config") more.back().config = item;
+        more.back().keys.emplace_back(key, item);
       }
     points = std::move(more);
   }
-  if (!grid.empty()) study.points.insert(study.points.end(), points.begin(), points.end());
+  if (grid.empty()) return;
+  for (StudyPoint& point : points) point.label = made_label(point, grid.front().second.where);
+  study.points.insert(study.points.end(), points.begin(), points.end());
 }
 
 void add_points(const std::map<int, Keys>& tables, Study& study) {
   for (const auto& [number, keys] : tables) {
-    StudyPoint point{.label = "", .config = study.config, .keys = {}};
+    StudyPoint point{.label = "", .config = study.config, .keys = {}, .differs = {}};
+    bool named = false;
     for (const auto& [key, value] : keys) {
       if (key == "label") {
         point.label = text_of(value);
+        expect_name(point.label, value.where);
+        named = true;
         continue;
       }
       check_key(key, text_of(value), value.where);
       if (key == "config") point.config = text_of(value);
       point.keys.emplace_back(key, text_of(value));
     }
-    if (point.label.empty())
-      for (const auto& [key, value] : point.keys)
-        point.label += (point.label.empty() ? "" : ", ") + short_name(key) + "=" + value;
+    if (!named) point.label = made_label(point, keys.front().second.where);
     study.points.push_back(std::move(point));
   }
 }
@@ -137,7 +159,140 @@ void check(const Study& study, const Sections& all, const std::string& source) {
     throw UserError("{}: two points are called '{}'; give them a label each", source, *twice);
 }
 
+Study study_of(const Sections& all, const std::string& source) {
+  Study study;
+  const std::map<std::string, std::string*> texts = {
+      {"name", &study.name},       {"title", &study.title},
+      {"notes", &study.notes},     {"verb", &study.verb},
+      {"config", &study.config},   {"spread", &study.spread},
+      {"scale", &study.scale},     {"time", &study.time},
+      {"more_is", &study.more_is}, {"simulate_on", &study.simulate_on}};
+  const std::map<std::string, int64_t*> numbers = {{"repeats", &study.repeats},
+                                                   {"warmup", &study.warmup},
+                                                   {"simulate_beyond", &study.simulate_beyond}};
+  std::vector<std::string> known = {"columns", "simulate_numbers"};
+  for (const auto& [key, target] : texts) known.push_back(key);
+  for (const auto& [key, target] : numbers) known.push_back(key);
+  for (const auto& [key, value] : all.plain) {
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw UserError("{}: a study has no key '{}'; {}", value.where, key, suggestion(key, known));
+    if (key == "name") expect_name(text_of(value), value.where);
+    if (const auto found = texts.find(key); found != texts.end())
+      *found->second = text_of(value);
+    else if (const auto* number = std::get_if<int64_t>(&value.data);
+             number && numbers.contains(key) && *number >= (key == "repeats" ? 1 : 0) &&
+             *number <= 1000)
+      *numbers.at(key) = *number;
+    else if (const bool* flag = std::get_if<bool>(&value.data); flag && key == "simulate_numbers")
+      study.simulate_numbers = *flag;
+    else if (const auto* list = std::get_if<std::vector<std::string>>(&value.data);
+             list && key == "columns")
+      study.columns = *list;
+    else
+      throw UserError("{}: {} is {} here, which is not possible", value.where, key, value.type());
+  }
+  const auto one_of = [&](const std::string& key, const std::string& value,
+                          const std::vector<std::string>& choices) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end())
+      throw UserError("{}: {} = \"{}\" is not known; {}", source, key, value,
+                      suggestion(value, choices));
+  };
+  one_of("verb", study.verb, {"train", "crossval"});
+  one_of("spread", study.spread, {"iqr", "bootstrap"});
+  one_of("more_is", study.more_is, {"strong", "weak"});
+  for (const std::string& column : study.columns) check_column(column, source);
+  for (const auto& [key, value] : all.set) {
+    check_key(key, text_of(value), value.where);
+    study.changes.push_back(key + "=" + text_of(value));
+  }
+  add_grid(all.grid, study);
+  add_points(all.points, study);
+  for (const auto& [number, keys] : all.published) {
+    PublishedPoint point;
+    for (const auto& [key, value] : keys) {
+      if (key == "label") {
+        point.label = text_of(value);
+        continue;
+      }
+      check_column(key, value.where);
+      const auto* real = std::get_if<double>(&value.data);
+      const auto* whole = std::get_if<int64_t>(&value.data);
+      if (!real && !whole)
+        throw UserError("{}: the published {} is {}; a number was expected", value.where, key,
+                        value.type());
+      point.values[key] = real ? *real : static_cast<double>(*whole);
+    }
+    study.published.push_back(std::move(point));
+  }
+  check(study, all, source);
+  return study;
+}
+
+// What changes neither the work nor the result of a run, at most its random numbers.
+bool is_harmless(const std::string& key) {
+  for (const char* harmless : {"seed", "name", "description", "train.log_every",
+                               "train.checkpoint_every", "report.tensorboard"})
+    if (key == harmless) return true;
+  return false;
+}
+
+// All that a point sets, its own keys over those of the study.
+std::map<std::string, std::string> settings_of(const Study& study, const StudyPoint& point) {
+  std::map<std::string, std::string> all;
+  for (const std::string& change : study.changes) {
+    const size_t equals = change.find('=');
+    all[change.substr(0, equals)] = change.substr(equals + 1);
+  }
+  for (const auto& [key, value] : point.keys) all[key] = value;
+  all["config"] = point.config;
+  return all;
+}
+
+// Published figures are those of the study without [quick]. A point of the quick form that sets
+// anything else, such as fewer epochs or a sample of the data, cannot be compared with them.
+void compare_with(const Study& full, Study& quick) {
+  for (StudyPoint& point : quick.points) {
+    const auto same = std::find_if(full.points.begin(), full.points.end(),
+                                   [&](const auto& other) { return other.label == point.label; });
+    if (same == full.points.end()) continue;  // nothing is published of it
+    const auto ours = settings_of(quick, point), theirs = settings_of(full, *same);
+    for (const auto& [key, value] : ours)
+      if (const auto found = theirs.find(key);
+          !is_harmless(key) && (found == theirs.end() || found->second != value))
+        point.differs.push_back(key + "=" + value);
+    for (const auto& [key, value] : theirs)
+      if (!is_harmless(key) && !ours.contains(key)) point.differs.push_back(key);
+  }
+}
+
+void check_published(const Study& study, const Sections& all) {
+  for (const auto& [number, keys] : all.published) {
+    std::string label, where = keys.front().second.where;
+    for (const auto& [key, value] : keys)
+      if (key == "label") label = text_of(value), where = value.where;
+    std::vector<std::string> labels;
+    for (const StudyPoint& point : study.points) labels.push_back("'" + point.label + "'");
+    if (std::find(labels.begin(), labels.end(), "'" + label + "'") == labels.end())
+      throw UserError(
+          "{}: [[published]] has figures of a point '{}', which the study does not "
+          "have; its points are {}",
+          where, printable(label), join(labels, ", "));
+  }
+}
+
 }  // namespace
+
+void change_points(Study& study, const std::vector<std::string>& changes) {
+  for (const std::string& change : changes) {
+    const std::string key = change.substr(0, change.find('='));
+    const auto& said = study.changes;
+    const bool new_value = std::find(said.begin(), said.end(), change) == said.end();
+    study.changes.push_back(change);
+    if (!new_value || is_harmless(key)) continue;
+    for (StudyPoint& point : study.points)
+      if (point.value(key).empty()) point.differs.push_back(change);
+  }
+}
 
 std::string StudyPoint::value(const std::string& key) const {
   for (const auto& [own, text] : keys)
@@ -159,67 +314,13 @@ Study parse_study(const std::string& text, const std::string& source, bool quick
     else
       sort_in(key, value, all);
   }
-  if (quick) replace_by(all, replaced);
-
-  Study study;
-  const std::map<std::string, std::string*> texts = {
-      {"name", &study.name},       {"title", &study.title},
-      {"notes", &study.notes},     {"verb", &study.verb},
-      {"config", &study.config},   {"spread", &study.spread},
-      {"scale", &study.scale},     {"time", &study.time},
-      {"more_is", &study.more_is}, {"simulate_on", &study.simulate_on}};
-  std::vector<std::string> known = {"repeats", "warmup", "columns", "simulate_beyond",
-                                    "simulate_numbers"};
-  for (const auto& [key, target] : texts) known.push_back(key);
-  for (const auto& [key, value] : all.plain) {
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw UserError("{}: a study has no key '{}'; {}", value.where, key, suggestion(key, known));
-    if (const auto found = texts.find(key); found != texts.end())
-      *found->second = text_of(value);
-    else if (const auto* number = std::get_if<int64_t>(&value.data);
-             number && *number >= (key == "repeats" ? 1 : 0) && *number <= 1000)
-      (key == "repeats"  ? study.repeats
-       : key == "warmup" ? study.warmup
-                         : study.simulate_beyond) = *number;
-    else if (const bool* flag = std::get_if<bool>(&value.data); flag && key == "simulate_numbers")
-      study.simulate_numbers = *flag;
-    else if (const auto* list = std::get_if<std::vector<std::string>>(&value.data);
-             list && key == "columns")
-      study.columns = *list;
-    else
-      throw UserError("{}: {} is not possible here", value.where, key);
-  }
-  const auto one_of = [&](const std::string& key, const std::string& value,
-                          const std::vector<std::string>& choices) {
-    if (std::find(choices.begin(), choices.end(), value) == choices.end())
-      throw UserError("{}: {} = \"{}\" is not known; {}", source, key, value,
-                      suggestion(value, choices));
-  };
-  one_of("verb", study.verb, {"train", "crossval"});
-  one_of("spread", study.spread, {"iqr", "bootstrap"});
-  one_of("more_is", study.more_is, {"strong", "weak"});
-  for (const std::string& column : study.columns) check_column(column, source);
-  for (const auto& [key, value] : all.set) {
-    check_key(key, text_of(value), value.where);
-    study.changes.push_back(key + "=" + text_of(value));
-  }
-  add_grid(all.grid, study);
-  add_points(all.points, study);
-  for (StudyPoint& point : study.points) point.label = folder_name(point.label);
-  for (const auto& [number, keys] : all.published) {
-    PublishedPoint point;
-    for (const auto& [key, value] : keys) {
-      if (key == "label")
-        point.label = text_of(value);
-      else if (const auto* real = std::get_if<double>(&value.data))
-        point.values[key] = *real;
-      else if (const auto* whole = std::get_if<int64_t>(&value.data))
-        point.values[key] = static_cast<double>(*whole);
-    }
-    study.published.push_back(std::move(point));
-  }
-  check(study, all, source);
-  return study;
+  const Study full = study_of(all, source);
+  check_published(full, all);
+  if (!quick) return full;
+  replace_by(all, replaced);
+  Study small = study_of(all, source);
+  compare_with(full, small);
+  return small;
 }
 
 }  // namespace lockstep

@@ -12,7 +12,9 @@ namespace lockstep {
 struct StudyPoint {
   std::string label;   // "ranks=4, strategy=all-reduce"; also the name of its folder
   std::string config;  // a preset or file
-  std::vector<std::pair<std::string, std::string>> keys;  // the grid's, in the file's order
+  std::vector<std::pair<std::string, std::string>> keys;  // of the grid, or of its [[points]]
+  // Keys in which its runs differ from those that published figures are of; none: comparable.
+  std::vector<std::string> differs;
 
   std::string value(const std::string& key) const;  // "" where the point does not set it
 };
@@ -49,5 +51,8 @@ bool is_simulated(const Study& study, const StudyPoint& point);
 
 // `source` is for messages. With `quick`, what [quick] says replaces the rest.
 Study parse_study(const std::string& text, const std::string& source, bool quick);
+
+// Changes keys of every point: key=value, after what the study says itself.
+void change_points(Study& study, const std::vector<std::string>& changes);
 
 }  // namespace lockstep

@@ -51,6 +51,72 @@ TEST(Study, HasAQuickForm) {
   EXPECT_EQ(quick.changes, (std::vector<std::string>{"seed=3", "train.epochs=2"}));
 }
 
+TEST(Study, KeepsTheOtherAxesOfTheGridInItsQuickForm) {
+  const Study quick = parse(
+      "config = \"iris-mlp\"\n[grid]\nparallel.ranks = [1, 2, 4]\ntrain.batch = [16, 32]\n"
+      "[quick.grid]\nparallel.ranks = [1]\n",
+      true);
+  ASSERT_EQ(quick.points.size(), 2u);
+  EXPECT_EQ(quick.points[0].label, "ranks=1, batch=16");
+  EXPECT_EQ(quick.points[1].label, "ranks=1, batch=32");
+}
+
+TEST(Study, OfTheDocumentationIsWhatItSays) {
+  const std::string page = read_text(LOCKSTEP_TESTS_FOLDER "/../docs/studies.md");
+  const size_t start = page.find("```toml\n") + 8;
+  const std::string text = page.substr(start, page.find("```", start) - start);
+  EXPECT_EQ(parse(text).points.size(), 7u);
+  const Study quick = parse(text, true);
+  ASSERT_EQ(quick.points.size(), 5u);
+  EXPECT_EQ(quick.points[3].label, "ranks=2, batch=256");
+}
+
+TEST(Study, KnowsWhichPointsOfItsQuickFormAreNotThePublishedOnes) {
+  const std::string head =
+      "config = \"iris-mlp\"\n[set]\ntrain.epochs = 9\n[grid]\ndata.workers = [0, 1]\n"
+      "[[published]]\nlabel = \"workers=1\"\ntotal_seconds = 2\n[quick]\n";
+  EXPECT_TRUE(parse(head + "repeats = 2\n", true).points[1].differs.empty());
+  EXPECT_TRUE(parse(head + "set.train.epochs = 9\nset.seed = 4\n", true).points[1].differs.empty());
+  EXPECT_EQ(parse(head + "set.train.epochs = 1\nset.data.limit = 5\n", true).points[1].differs,
+            (std::vector<std::string>{"data.limit=5", "train.epochs=1"}));
+  EXPECT_EQ(parse(head + "config = \"mlp-1\"\n", true).points[0].differs,
+            std::vector<std::string>{"config=mlp-1"});
+}
+
+TEST(Study, RefusesPublishedFiguresOfPointsThatItDoesNotHave) {
+  const std::string head =
+      "config = \"iris-mlp\"\n[grid]\nparallel.ranks = [1, 2]\n"
+      "[quick.grid]\nparallel.ranks = [1]\n";
+  expect_says(error(head + "[[published]]\nlabel = \"rank=2\"\ntotal_seconds = 3\n"),
+              {"s.toml line 7", "'rank=2'", "'ranks=1', 'ranks=2'"});
+  expect_says(error(head + "[[published]]\ntotal_seconds = 3\n"), {"'ranks=1'"});
+  EXPECT_EQ(
+      parse(head + "[[published]]\nlabel = \"ranks=2\"\ntotal_seconds = 3\n", true).points.size(),
+      1u);
+  expect_says(error(head + "[[published]]\nlabel = \"ranks=2\"\ntotal_seconds = \"3 s\"\n"),
+              {"total_seconds is text"});
+  expect_says(error(head + "[[published]]\nlabel = \"ranks=2\"\ntotal_second = 3\n"),
+              {"'total_seconds'"});
+}
+
+TEST(Study, HasNamesThatAreNotPaths) {
+  const std::string rest = "config = \"iris-mlp\"\n[grid]\nseed = [1]\n";
+  for (const char* name : {"../victim", "", ".", "..", ".x", "a/b", "a\\u001b[2J", "a\\nb"}) {
+    expect_says(error("name = \"" + std::string(name) + "\"\n" + rest),
+                {"s.toml line 1: the name '"});
+    expect_says(error("config = \"iris-mlp\"\n[[points]]\nseed = 1\nlabel = \"" +
+                      std::string(name) + "\"\n"),
+                {"s.toml line 4: the name '"});
+  }
+  EXPECT_EQ(parse("name = \"my study, 2\"\n" + rest).name, "my study, 2");
+}
+
+TEST(Study, MakesFolderNamesOfValuesThatArePaths) {
+  const Study s = parse("config = \"iris-mlp\"\n[grid]\ndata.path = [\"../a\", \"/b/c\"]\n");
+  EXPECT_EQ(s.points[0].label, "path=.._a");
+  EXPECT_EQ(s.points[1].label, "path=_b_c");
+}
+
 TEST(Study, ThatIsWrongIsExplained) {
   const std::string head = "config = \"iris-mlp\"\n";
   expect_says(error(head), {"nothing to run"});
@@ -67,6 +133,18 @@ TEST(Study, ThatIsWrongIsExplained) {
   expect_says(error(head + "[grid]\nseed = [1, 1]\n"), {"two points are called 'seed=1'"});
   expect_says(error(head + "repeats = 0\n[grid]\nseed = [1]\n"), {"repeats"});
   expect_says(error("config = \n"), {"s.toml line 1"});
+  expect_says(error(head + "[points]\nx = 1\n"), {"line 3", "'points.x'", "[[points]]"});
+  expect_says(error(head + "[points.99999999999999]\nseed = 1\n"), {"line 3", "[[points]]"});
+  expect_says(error(head + "[published]\nlabel = \"a\"\n"), {"line 3", "[[published]]"});
+  expect_says(error(head + "columns = 5\n[grid]\nseed = [1]\n"), {"columns is a whole number"});
+  expect_says(error(head + "simulate_numbers = 1\n[grid]\nseed = [1]\n"), {"simulate_numbers"});
+  std::string many = head + "[grid]\n";
+  for (const char* key : {"seed", "train.epochs", "train.batch", "data.limit"}) {
+    many += std::string(key) + " = [1";
+    for (int i = 2; i <= 50; ++i) many += "," + std::to_string(i);
+    many += "]\n";
+  }
+  expect_says(error(many), {"more than 1000 points"});
 }
 
 }  // namespace

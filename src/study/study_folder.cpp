@@ -1,0 +1,54 @@
+#include "study/study_folder.h"
+
+#include <sstream>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/nearest.h"
+
+namespace lockstep {
+
+void save_origin(const StudyOrigin& origin, const fs::path& folder) {
+  make_folder(folder);
+  write_file(folder / "study.toml", origin.text);
+  const auto keep = [&](const char* name, bool wanted, const std::string& content) {
+    if (wanted)
+      write_file(folder / name, content);
+    else
+      fs::remove(folder / name);
+  };
+  keep("quick", origin.quick, "");
+  keep("changes", !origin.changes.empty(), join(origin.changes, "\n") + "\n");
+}
+
+bool is_study_folder(const fs::path& folder) { return fs::is_regular_file(folder / "study.toml"); }
+
+Study load_study(const fs::path& folder) {
+  const fs::path file = folder / "study.toml";
+  Study study = parse_study(read_text(file), file.string(), fs::exists(folder / "quick"));
+  if (study.name.empty()) study.name = fs::canonical(folder).filename().string();
+  if (!fs::exists(folder / "changes")) return study;
+  std::istringstream lines(read_text(folder / "changes"));
+  std::vector<std::string> changes;
+  for (std::string line; std::getline(lines, line);) changes.push_back(line);
+  change_points(study, changes);
+  return study;
+}
+
+void remove_results(const Study& study, const fs::path& folder) {
+  // Through a link, files that are somebody else's would go.
+  for (const fs::path& link : {folder / "points", folder / "warm-up"})
+    if (fs::is_symlink(link))
+      throw UserError("{} is a link; --force removes what lies in the study's own folder only",
+                      printable(link.string()));
+  for (const StudyPoint& point : study.points) fs::remove_all(folder / "points" / point.label);
+  std::error_code not_empty;
+  fs::remove(folder / "points", not_empty);  // unless other points are in it
+  fs::remove_all(folder / "warm-up");
+  for (const char* made : {"table.md", "table.csv", "table.tex", "results.json", "report.html"})
+    fs::remove(folder / made);
+  for (const char* figure : {"time", "speed-up", "accuracy"})
+    for (const char* ending : {".svg", ".png"}) fs::remove(folder / (std::string(figure) + ending));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "base/files.h"
+#include "study/study.h"
+
+namespace lockstep {
+
+// A study's folder remembers what was run: the file, whether its quick form, and changes on top.
+struct StudyOrigin {
+  std::string text;  // of the TOML file
+  bool quick = false;
+  std::vector<std::string> changes;  // key=value, of --set
+};
+void save_origin(const StudyOrigin& origin, const fs::path& folder);
+bool is_study_folder(const fs::path& folder);
+Study load_study(const fs::path& folder);
+
+// To start over: removes the points of the study, and the tables, figures and pages made of them.
+// Whatever else is in the folder stays.
+void remove_results(const Study& study, const fs::path& folder);
+
+}  // namespace lockstep
