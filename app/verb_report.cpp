@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "base/error.h"
+#include "base/names.h"
 #include "study/report_file.h"
 #include "verbs.h"
 
@@ -17,8 +17,8 @@ struct Options {
 void report(const Options& options) {
   const std::vector<fs::path> folders(options.folders.begin(), options.folders.end());
   for (const std::string& skipped : write_report(folders, options.out, options.title))
-    fmt::print(stderr, "skipped: {}\n", skipped);
-  fmt::print("{}\n", options.out);
+    fmt::print(stderr, "skipped: {}\n", printable(skipped));
+  fmt::print("{}\n", printable(options.out));
 }
 
 }  // namespace
@@ -26,16 +26,20 @@ void report(const Options& options) {
 void add_report_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
-      "report", R"(Make one HTML page of runs and studies: tables, curves, where the time went.
+      "report", R"(Make one page of runs and studies: tables, curves, where the time went.
 
 Examples:
   lockstep report runs/* -o report.html
+  lockstep report runs -o report.pdf              all runs below that folder
   lockstep report runs/mpi-mnist-scaling --title "Scaling of our CNN"
   lockstep report runs/* -o table.tex             also .md, .csv; .svg and .png show training loss
 )");
-  verb->add_option("folders", options->folders, "run folders and study folders")->required();
+  verb->add_option("folders", options->folders,
+                   "run folders, study folders, and folders that hold some")
+      ->required();
   verb->add_option("-o,--out", options->out,
-                   "the file (default: report.html); its ending says what is made");
+                   "the file (default: report.html); its ending says what is made: "
+                   ".html .pdf .md .csv .tex .svg .png");
   verb->add_option("--title", options->title, "what the page is called");
   verb->callback([options] { report(*options); });
 }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
+#include "report/run_kind.h"
 
 namespace lockstep {
 
@@ -11,18 +13,18 @@ namespace lockstep {
 struct Figure {
   struct Point {
     double x = 0, y = 0;
-    double low = 0, high = 0;  // the spread; equal to y where there is none
-    std::string
-        mark;  // "measured", "oversubscribed", "simulated": each has its own sign; "line": none
+    double low = 0, high = 0;     // the spread; equal to y where there is none
+    std::optional<RunKind> kind;  // each has its own sign; none: only the line is drawn
   };
   struct Series {
     std::string name;
     std::vector<Point> points;
-    bool dashed = false;  // published figures, the ideal line
+    bool dashed = false;  // the ideal line
   };
   std::string title, x_label, y_label;
   std::vector<std::string> names;  // of x = 0, 1, 2 ...: bars instead of curves
   std::vector<Series> series;
+  std::string note;  // what the reader must know to compare the points
 };
 
 // Writes it as .svg or .png, by the file's ending.

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// One self-contained HTML file. The data: title, subtitle, cards, skipped, studies, runs, machine,
+// One self-contained HTML file. The data: title, subtitle, tiles, skipped, studies, table, ...
 // as page/page.js reads them.
 std::string report_page(const nlohmann::ordered_json& data);
 

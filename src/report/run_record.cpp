@@ -1,102 +1,171 @@
 #include "report/run_record.h"
 
-#include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "base/error.h"
+#include "base/statistics.h"
+#include "base/strict_json.h"
+#include "base/toml.h"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json parse(const fs::path& path) {
-  Json json = Json::parse(read_text(path), nullptr, false);
-  if (!json.is_object()) throw UserError("{} is damaged: not a JSON object", path.string());
-  return json;
-}
+constexpr int deepest_summary = 20;
 
-// Every k-th of the points, and the last.
-Json thinned(const std::vector<std::pair<double, double>>& points, size_t most) {
-  Json all = Json::array();
-  const size_t step = points.size() / most + 1;
-  for (size_t i = 0; i < points.size(); ++i)
-    if (i % step == 0 || i + 1 == points.size()) all.push_back({points[i].first, points[i].second});
-  return all;
-}
+// Reads keys of a JSON object and says which one is not what it must be.
+class Keys {
+ public:
+  Keys(const Json& json, std::string where, std::string prefix = "")
+      : json_(json), where_(std::move(where)), prefix_(std::move(prefix)) {}
 
-Json curves_of(const fs::path& metrics, size_t most) {
-  std::map<std::string, std::vector<std::pair<double, double>>> curves;
-  if (fs::exists(metrics)) {
-    const std::string text = read_text(metrics);
-    for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-      const Json line = Json::parse(text.begin() + static_cast<int64_t>(at),
-                                    text.begin() + static_cast<int64_t>(end), nullptr, false);
-      if (!line.is_object()) continue;  // a line that was cut off
-      const auto add = [&](const char* curve, const char* x, const char* y) {
-        if (line.contains(x) && line.contains(y) && line[x].is_number() && line[y].is_number())
-          curves[curve].emplace_back(line[x].get<double>(), line[y].get<double>());
-      };
-      add("loss", "train/global_step", "train/loss");
-      if (line.contains("train/epoch_loss")) {
-        add("epoch_loss", "train/global_step", "train/epoch_loss");
-        add("accuracy", "train/epoch", "train/accuracy");
-        add("seconds", "train/epoch", "train/epoch_seconds");
-        add("eval_loss", "train/epoch", "eval/loss");
-      }
-    }
+  std::optional<double> number(const char* key) const {
+    const Json* value = find(key);
+    if (!value) return std::nullopt;
+    if (!value->is_number()) fail(key, *value, "a number");
+    return value->get<double>();
   }
-  if (curves["loss"].empty()) curves["loss"] = curves["epoch_loss"];
-  curves.erase("epoch_loss");
-  Json json = Json::object();
-  for (const auto& [name, points] : curves) json[name] = thinned(points, most);
-  return json;
-}
+  std::string text(const char* key) const {
+    const Json* value = find(key);
+    if (!value) return "";
+    if (!value->is_string()) fail(key, *value, "text");
+    return value->get<std::string>();
+  }
+  bool flag(const char* key) const {
+    const Json* value = find(key);
+    if (!value) return false;
+    if (!value->is_boolean()) fail(key, *value, "true or false");
+    return value->get<bool>();
+  }
+  std::optional<Keys> object(const char* key) const {
+    const Json* value = find(key);
+    if (!value) return std::nullopt;
+    if (!value->is_object()) fail(key, *value, "an object");
+    return Keys(*value, where_, prefix_ + key + ".");
+  }
+  int64_t count(const char* key, int64_t otherwise) const {
+    const auto value = number(key);
+    if (!value) return otherwise;
+    if (!(*value >= 1 && *value <= 1e9) || *value != std::floor(*value))
+      fail(key, *find(key), "a whole number from 1 on");
+    return static_cast<int64_t>(*value);
+  }
 
-// Three steps from the middle of a trace: [rank, what, start ms, length ms].
-Json lanes_of(const fs::path& trace) {
-  Json lanes = Json::array();
-  if (!fs::exists(trace)) return lanes;
-  const Json json = Json::parse(read_text(trace), nullptr, false);
-  const Json* events = json.is_object() && json.contains("traceEvents") ? &json["traceEvents"]
-                       : json.is_array()                                ? &json
-                                                                        : nullptr;
-  if (!events) return lanes;
-  struct Event {
-    int64_t rank;
-    std::string name;
-    double start, length;
+ private:
+  // null stands for a figure that is not known.
+  const Json* find(const char* key) const {
+    const auto found = json_.find(key);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
+  [[noreturn]] void fail(const char* key, const Json& value, const char* expected) const {
+    std::string shown = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+    if (shown.size() > 40) shown = shown.substr(0, 40) + "...";
+    throw UserError("{} is damaged: {}{} is {}; {} was expected", where_, prefix_, key, shown,
+                    expected);
+  }
+
+  const Json& json_;
+  std::string where_, prefix_;
+};
+
+// Keys of config.toml that say how many samples and which learning rate a step has.
+void add_settings(const fs::path& path, int64_t training, RunRecord& record) {
+  std::map<std::string, TomlValue> keys;
+  for (const auto& [key, value] : parse_toml(record.config, path.string()))
+    keys.insert_or_assign(key, value);
+  const auto number = [&](const char* key) -> std::optional<double> {
+    const auto found = keys.find(key);
+    if (found == keys.end()) return std::nullopt;
+    if (const auto* whole = std::get_if<int64_t>(&found->second.data))
+      return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&found->second.data)) return *real;
+    throw UserError("{}: {} is {}; a number was expected", found->second.where, key,
+                    found->second.type());
   };
-  std::vector<Event> all;
-  std::vector<double> steps;  // ends of rank 0's updates
-  for (const Json& e : *events) {
-    if (!e.is_object() || e.value("ph", "") != "X") continue;
-    all.push_back({e.value("tid", int64_t{0}), e.value("name", ""), e.value("ts", 0.0) / 1e3,
-                   e.value("dur", 0.0) / 1e3});
-    if (all.back().rank == 0 && all.back().name == "update")
-      steps.push_back(all.back().start + all.back().length);
-  }
-  if (steps.size() < 5) return lanes;
-  std::sort(steps.begin(), steps.end());
-  const double from = steps[steps.size() / 2 - 2], until = steps[steps.size() / 2 + 1];
-  for (const Event& e : all)
-    if (e.start >= from && e.start + e.length <= until && lanes.size() < 2000)
-      lanes.push_back({e.rank, e.name, e.start, e.length});
-  return lanes;
+  const auto is = [&](const char* key, const decltype(TomlValue::data)& value) {
+    const auto found = keys.find(key);
+    return found != keys.end() && found->second.data == value;
+  };
+  if (is("parallel.strategy", std::string("parameter-server")))
+    training = std::max<int64_t>(
+        1, training - static_cast<int64_t>(number("parallel.servers").value_or(1)));
+  const auto ranks = static_cast<double>(training);
+  if (const auto rate = number("optimizer.lr"))
+    record.learning_rate = *rate * (is("schedule.scale_with_ranks", true) ? ranks : 1);
+  record.full_batch = is("train.batch", std::string("full"));
+  if (!record.global_batch && !record.full_batch)
+    if (const auto batch = number("train.batch"))
+      record.global_batch = *batch * number("train.accumulate").value_or(1) *
+                            (is("parallel.batch", std::string("global")) ? 1 : ranks);
+  if (record.global_batch) record.batch_per_rank = *record.global_batch / ranks;
 }
 
 }  // namespace
 
-Json read_run_record(const fs::path& folder, size_t most_points) {
-  if (!fs::exists(folder / "summary.json"))
+std::string RunRecord::shown_name() const {
+  return kind == RunKind::measured ? name : fmt::format("{} ({})", name, kind_name(kind));
+}
+
+RunRecord read_run_record(const fs::path& folder) {
+  const fs::path file = folder / "summary.json", config = folder / "config.toml";
+  if (!fs::exists(file))
     throw UserError("{} has no summary.json: not a run folder, or a run that has not ended",
                     folder.string());
-  Json record{{"name", folder.filename().string()},
-              {"path", folder.string()},
-              {"summary", parse(folder / "summary.json")},
-              {"curves", curves_of(folder / "metrics.jsonl", most_points)},
-              {"lanes", lanes_of(folder / "trace.json")}};
-  if (fs::exists(folder / "config.toml")) record["config"] = read_text(folder / "config.toml");
+  RunRecord record{.name = fs::canonical(folder).filename().string(), .path = folder};
+  try {
+    record.summary = parse_object<Json>(read_text(file), file.string(), deepest_summary);
+  } catch (const UserError& error) {
+    throw UserError("{} is damaged: {}", folder.string(), error.what());
+  }
+  const Keys keys(record.summary, file.string());
+  record.data = keys.text("data");
+  record.device = keys.text("device");
+  record.versions = keys.text("versions");
+  record.epochs = keys.number("epochs");
+  record.test_accuracy = keys.number("test_accuracy");
+  record.test_loss = keys.number("test_loss");
+  record.samples_per_second = keys.number("samples_per_second");
+  record.total_seconds = keys.number("total_seconds");
+  record.ranks = keys.count("ranks", 1);  // of a cross-validation
+  const int64_t groups = keys.count("groups", 1);
+  bool oversubscribed = keys.flag("oversubscribed");
+  if (const auto parallel = keys.object("parallel")) {
+    record.ranks = parallel->count("ranks", 1);
+    record.global_batch = parallel->number("global_batch");
+    record.diagnosis = parallel->text("diagnosis");
+    oversubscribed = oversubscribed || parallel->flag("oversubscribed");
+    for (const char* share :
+         {"computing_share", "exposed_communication_share", "waiting_share", "loading_share"})
+      record.shares.push_back(parallel->number(share).value_or(0));
+  }
+  record.kind = keys.flag("simulated") ? RunKind::simulated
+                : oversubscribed       ? RunKind::oversubscribed
+                                       : RunKind::measured;
+  if (fs::exists(config)) {
+    record.config = read_text(config);
+    add_settings(config, std::max<int64_t>(1, record.ranks / groups), record);
+  }
   return record;
+}
+
+std::optional<double> figure_of(const Json& summary, const std::string& column) {
+  const Json* at = &summary;
+  for (size_t from = 0; from <= column.size();) {
+    const size_t dot = std::min(column.find('.', from), column.size());
+    const std::string name = column.substr(from, dot - from);
+    if (!at->is_object() || !at->contains(name)) return std::nullopt;
+    at = &(*at)[name];
+    from = dot + 1;
+  }
+  if (at->is_number()) return at->get<double>();
+  if (!at->is_array()) return std::nullopt;
+  std::vector<double> numbers;
+  for (const Json& item : *at)
+    if (item.is_number()) numbers.push_back(item.get<double>());
+  if (numbers.empty()) return std::nullopt;
+  return median(numbers);
 }
 
 }  // namespace lockstep

@@ -13,13 +13,6 @@ bool is_number(const std::string& cell) {
                            ((cell[0] == '-' || cell[0] == '+') && cell.size() > 1));
 }
 
-// Whether all cells of a column that say something are numbers.
-bool goes_right(const Table& table, size_t column) {
-  return std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
-    return row[column].empty() || is_number(row[column]);
-  });
-}
-
 std::string replaced(const std::string& text, const std::vector<std::pair<char, std::string>>& by) {
   std::string result;
   for (const char c : text) {
@@ -55,6 +48,12 @@ std::string csv(const std::string& cell) {
 }
 
 }  // namespace
+
+bool goes_right(const Table& table, size_t column) {
+  return std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+    return row[column].empty() || is_number(row[column]);
+  });
+}
 
 std::string to_markdown(const Table& table) {
   const auto line = [](const std::vector<std::string>& cells) {

@@ -13,6 +13,8 @@ struct Table {
   std::string note;  // below it
 };
 
+bool goes_right(const Table& table, size_t column);  // all its cells are numbers, or empty
+
 std::string to_markdown(const Table& table);
 std::string to_csv(const Table& table);
 std::string to_latex(const Table& table);  // for the package booktabs

@@ -6,8 +6,14 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/names.h"
+#include "base/nearest.h"
+#include "report/document.h"
+#include "report/numbers.h"
 #include "report/page.h"
-#include "report/run_record.h"
+#include "report/run_curves.h"
+#include "report/runs_table.h"
+#include "study/report_sources.h"
 #include "study/tables.h"
 
 namespace lockstep {
@@ -15,30 +21,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json chart_of(const Figure& figure) {
-  Json chart{{"title", figure.title},
-             {"x", figure.x_label},
-             {"y", figure.y_label},
-             {"zero", true},
-             {"series", Json::array()}};
-  if (!figure.names.empty()) chart["names"] = figure.names;
-  for (const Figure::Series& s : figure.series) {
-    Json points = Json::array();
-    for (const Figure::Point& p : s.points) points.push_back({p.x, p.y, p.low, p.high, p.mark});
-    chart["series"].push_back({{"name", s.name}, {"dashed", s.dashed}, {"points", points}});
-  }
-  return chart;
-}
+constexpr size_t most_drawn = 40;  // runs whose curves and configurations are shown
 
-Json study_of(const StudyResults& results) {
-  const Table table = results_table(results);
-  Json json{{"title", table.caption.empty() ? results.study.name : table.caption},
-            {"notes", results.study.notes},
-            {"table", {{"head", table.head}, {"rows", table.rows}, {"note", table.note}}},
-            {"charts", Json::array()}};
-  for (const auto& [name, figure] : results_figures(results))
-    json["charts"].push_back(chart_of(figure));
-  return json;
+enum class Format { html, markdown, csv, latex, svg, png, pdf };
+
+Format format_of(const fs::path& out) {
+  static const std::pair<const char*, Format> known[] = {
+      {".html", Format::html}, {".md", Format::markdown}, {".csv", Format::csv},
+      {".tex", Format::latex}, {".svg", Format::svg},     {".png", Format::png},
+      {".pdf", Format::pdf}};
+  std::string ending = out.extension(), all;
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const auto& [text, format] : known) {
+    if (text == ending) return format;
+    all += (all.empty() ? "" : " ") + std::string(text);
+  }
+  throw UserError("-o {}: {} is no format of a report; endings that say one are {}",
+                  printable(out.string()),
+                  ending.empty() ? "a name without an ending" : "'" + printable(ending) + "'", all);
 }
 
 std::string machine() {
@@ -49,137 +49,220 @@ std::string machine() {
       model = line.substr(line.find(':') + 2);
       break;
     }
-  return fmt::format("Made by lockstep {} on {}, {} cores.", LOCKSTEP_VERSION, model,
-                     std::thread::hardware_concurrency());
+  return fmt::format("Made by lockstep {} on {}, {}.", LOCKSTEP_VERSION, model,
+                     plural(std::thread::hardware_concurrency(), "core"));
 }
 
-void add_card(Json& cards, const std::string& value, const std::string& what) {
-  cards.push_back({value, what});
-}
+// ------------------------------------------------------------------------------------- contents
 
-// The most telling figures of all runs.
-Json cards_of(const Json& runs, const Json& studies) {
-  Json cards = Json::array();
-  double best = -1, fastest = -1, seconds = 0;
-  for (const Json& run : runs) {
-    const Json& s = run["summary"];
-    if (s.contains("test_accuracy") && s["test_accuracy"].is_number())
-      best = std::max(best, s["test_accuracy"].get<double>());
-    if (s.contains("samples_per_second") && s["samples_per_second"].is_number())
-      fastest = std::max(fastest, s["samples_per_second"].get<double>());
-    if (s.contains("total_seconds") && s["total_seconds"].is_number())
-      seconds += s["total_seconds"].get<double>();
+// The curves of runs: loss over steps, the others over epochs. Those that no run has are left out.
+std::vector<Figure> runs_figures(const std::vector<RunRecord>& runs, size_t most_points) {
+  struct Kind {
+    const char *curve, *title, *x;
+  };
+  constexpr Kind kinds[] = {{"loss", "Training loss", "step"},
+                            {"accuracy", "Training accuracy", "epoch"},
+                            {"eval_loss", "Validation loss", "epoch"},
+                            {"seconds", "Seconds per epoch", "epoch"}};
+  std::vector<Figure> figures;
+  for (const Kind& kind : kinds)
+    figures.push_back({.title = kind.title,
+                       .x_label = kind.x,
+                       .y_label = kind.title,
+                       .names = {},
+                       .series = {},
+                       .note = ""});
+  for (size_t i = 0; i < std::min(runs.size(), most_drawn); ++i) {
+    const auto curves = read_curves(runs[i].path, most_points);
+    for (size_t k = 0; k < figures.size(); ++k) {
+      const auto found = curves.find(kinds[k].curve);
+      if (found == curves.end()) continue;
+      Figure::Series series{.name = printable(runs[i].shown_name()), .points = {}};
+      const bool alone = found->second.size() == 1;  // a line of one point would not be seen
+      for (const auto& [x, y] : found->second)
+        series.points.push_back({x, y, y, y, alone ? std::optional(runs[i].kind) : std::nullopt});
+      figures[k].series.push_back(std::move(series));
+    }
   }
-  if (!studies.empty())
-    add_card(cards, std::to_string(studies.size()), studies.size() == 1 ? "study" : "studies");
-  add_card(cards, std::to_string(runs.size()), runs.size() == 1 ? "run" : "runs");
-  if (best >= 0) add_card(cards, fmt::format("{:.2f}%", best * 100), "best test accuracy");
-  if (fastest >= 0) add_card(cards, fmt::format("{:.0f}", fastest), "samples/s, the fastest run");
-  add_card(cards, fmt::format("{:.4g} s", seconds), "all runs, added up");
-  return cards;
+  std::erase_if(figures, [](const Figure& figure) { return figure.series.empty(); });
+  if (runs.size() > most_drawn)
+    for (Figure& figure : figures)
+      figure.note = fmt::format("the first {} of {} runs", most_drawn, runs.size());
+  return figures;
 }
 
-Table runs_table(const Json& runs, const std::string& title) {
-  Table table{.caption = title,
-              .head = {"run", "ranks", "epochs", "test accuracy", "test loss", "samples/s",
-                       "total s", "kind", "data"},
-              .rows = {},
-              .note = ""};
-  for (const Json& run : runs) {
-    const std::string summary = run["summary"].dump();
-    const auto number = [&](const char* column, double scale, const char* unit) {
-      const auto value = figure_of(summary, column);
-      return value ? fmt::format("{:.4g}{}", *value * scale, unit) : std::string();
-    };
-    const std::string ranks = number("parallel.ranks", 1, "");
-    const Json& s = run["summary"];
-    const bool over = s.value("oversubscribed", false) ||
-                      (s.contains("parallel") && s["parallel"].value("oversubscribed", false));
-    table.rows.push_back(
-        {run["name"].get<std::string>(),
-         ranks.empty() ? fmt::format("{}", s.value("ranks", 1)) : ranks, number("epochs", 1, ""),
-         number("test_accuracy", 100, "%"), number("test_loss", 1, ""),
-         number("samples_per_second", 1, ""), number("total_seconds", 1, ""),
-         mark_name(over ? Mark::oversubscribed : Mark::measured), s.value("data", "")});
-  }
+Table table_of(const ReportSources& sources, const std::string& title) {
+  Table table = runs_table(sources.runs, title);
+  for (const std::string& skipped : sources.skipped)
+    table.note += (table.note.empty() ? "Left out: " : "; ") + printable(skipped);
   return table;
 }
 
-Figure loss_figure(const Json& runs, const std::string& title) {
-  Figure figure{
-      .title = title, .x_label = "step", .y_label = "training loss", .names = {}, .series = {}};
-  for (const Json& run : runs) {
-    Figure::Series series{.name = run["name"].get<std::string>(), .points = {}};
-    for (const Json& p : run["curves"]["loss"]) {
-      const double y = p[1].get<double>();
-      series.points.push_back({p[0].get<double>(), y, y, y, "line"});
-    }
-    figure.series.push_back(std::move(series));
+// ----------------------------------------------------------------------------------------- HTML
+
+Json chart_of(const Figure& figure, bool from_zero) {
+  Json chart{{"title", figure.title}, {"x", figure.x_label},     {"y", figure.y_label},
+             {"zero", from_zero},     {"series", Json::array()}, {"note", figure.note}};
+  if (!figure.names.empty()) chart["names"] = figure.names;
+  for (const Figure::Series& s : figure.series) {
+    Json points = Json::array();
+    for (const Figure::Point& p : s.points)
+      points.push_back({p.x, p.y, p.low, p.high, p.kind ? Json(kind_name(*p.kind)) : Json()});
+    chart["series"].push_back({{"name", s.name}, {"dashed", s.dashed}, {"points", points}});
   }
-  return figure;
+  return chart;
+}
+
+Json json_of(const Table& table) {
+  return {{"head", table.head}, {"rows", table.rows}, {"note", table.note}};
+}
+
+Json study_of(const StudyResults& results) {
+  const Table table = results_table(results);
+  Json json{{"title", table.caption.empty() ? results.study.name : table.caption},
+            {"notes", results.study.notes},
+            {"table", json_of(table)},
+            {"charts", Json::array()}};
+  for (const auto& [name, figure] : results_figures(results))
+    json["charts"].push_back(chart_of(figure, true));
+  return json;
+}
+
+std::string html_page(const ReportSources& sources, const std::string& title) {
+  const size_t most_points = sources.runs.size() > 100 ? 100 : 300;
+  Json data{{"title", title},
+            {"subtitle", plural(static_cast<int64_t>(sources.runs.size()), "run")},
+            {"tiles", tiles_of(sources.runs, sources.studies.size())},
+            {"skipped", sources.skipped},
+            {"studies", Json::array()},
+            {"table", json_of(runs_table(sources.runs, ""))},
+            {"charts", Json::array()},
+            {"shares", Json::array()},
+            {"diagnoses", Json::array()},
+            {"details", Json::array()},
+            {"machine", machine()}};
+  for (const StudyResults& study : sources.studies) data["studies"].push_back(study_of(study));
+  for (const Figure& figure : runs_figures(sources.runs, most_points))
+    data["charts"].push_back(chart_of(figure, false));
+  for (size_t i = 0; i < std::min(sources.runs.size(), most_drawn); ++i) {
+    const RunRecord& run = sources.runs[i];
+    if (!run.shares.empty())
+      data["shares"].push_back({{"name", run.shown_name()}, {"values", run.shares}});
+    if (!run.diagnosis.empty()) data["diagnoses"].push_back(run.name + ": " + run.diagnosis);
+    Json lanes = Json::array();
+    for (const LaneEvent& e : read_lanes(run.path))
+      lanes.push_back({e.rank, e.name, e.start_ms, e.length_ms});
+    data["details"].push_back({{"name", run.shown_name()},
+                               {"path", run.path.string()},
+                               {"device", run.device},
+                               {"versions", run.versions},
+                               {"config", run.config},
+                               {"lanes", lanes}});
+  }
+  return report_page(data);
+}
+
+// ------------------------------------------------------------------------------------------ PDF
+
+void add_notes(const std::string& notes, Document& document) {
+  for (size_t at = 0; at < notes.size();) {
+    const size_t end = std::min(notes.find("\n\n", at), notes.size());
+    document.parts.emplace_back(Paragraph{notes.substr(at, end - at)});
+    at = end + 2;
+  }
+}
+
+// On paper, what all runs were trained on is said once, below.
+Table narrow_runs_table(const std::vector<RunRecord>& runs) {
+  Table table = runs_table(runs, "Runs");
+  const bool same = std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+    return run.data == runs.front().data;
+  });
+  if (!same || runs.front().data.empty()) return table;
+  table.note = "Data: " + table.rows.front().back() + ".";
+  table.head.pop_back();
+  for (auto& row : table.rows) row.pop_back();
+  return table;
+}
+
+Document document_of(const ReportSources& sources, const std::string& title) {
+  Document document{.title = title, .subtitle = machine(), .parts = {}};
+  std::string tiles;
+  for (const auto& [value, what] : tiles_of(sources.runs, sources.studies.size()))
+    tiles += (tiles.empty() ? "" : "; ") + value + " " + what;
+  document.parts.emplace_back(Paragraph{tiles});
+  for (const std::string& skipped : sources.skipped)
+    document.parts.emplace_back(Paragraph{"Left out: " + skipped});
+  const auto add_figure = [&](Figure figure) { document.parts.emplace_back(std::move(figure)); };
+  for (const StudyResults& study : sources.studies) {
+    Table table = results_table(study);
+    if (table.caption.empty()) table.caption = study.study.name;
+    document.parts.emplace_back(std::move(table));
+    for (auto& [name, figure] : results_figures(study)) add_figure(std::move(figure));
+    add_notes(study.study.notes, document);
+  }
+  if (sources.runs.empty()) return document;
+  document.parts.emplace_back(narrow_runs_table(sources.runs));
+  if (Table shares = shares_table(sources.runs); !shares.rows.empty())
+    document.parts.emplace_back(std::move(shares));
+  std::vector<Figure> figures = runs_figures(sources.runs, 300);
+  if (!figures.empty()) document.parts.emplace_back(Heading{"Curves"});
+  for (Figure& figure : figures) add_figure(std::move(figure));
+  return document;
+}
+
+// --------------------------------------------------------------------------------- tables, curves
+
+template <typename Text>
+std::string tables(const ReportSources& sources, const std::string& title, Text text_of) {
+  std::string all;
+  for (const StudyResults& study : sources.studies) all += text_of(results_table(study)) + "\n";
+  return all + text_of(table_of(sources, title));
+}
+
+Figure loss_figure(const ReportSources& sources, const std::string& title) {
+  for (Figure& figure : runs_figures(sources.runs, 300))
+    if (figure.x_label == "step") {
+      figure.title = title;
+      return figure;
+    }
+  throw UserError(
+      "none of these runs has a training loss to draw (simulated ones have none); .html and .pdf "
+      "show what they have");
 }
 
 }  // namespace
 
 std::vector<std::string> write_report(const std::vector<fs::path>& folders, const fs::path& out,
                                       const std::string& title) {
-  std::vector<std::string> skipped;
-  std::vector<fs::path> runs;
-  Json studies = Json::array(), records = Json::array();
-  for (const fs::path& folder : folders) {
-    try {
-      if (!fs::exists(folder / "study.toml")) {
-        runs.push_back(folder);
-        continue;
-      }
-      const bool quick = fs::exists(folder / "quick");
-      const Study study =
-          parse_study(read_text(folder / "study.toml"), (folder / "study.toml").string(), quick);
-      const StudyResults results = collect_results(study, folder);
-      studies.push_back(study_of(results));
-      for (const PointResult& p : results.points)
-        runs.insert(runs.end(), p.runs.begin(), p.runs.end());
-    } catch (const UserError& error) {
-      skipped.emplace_back(error.what());
-    }
+  const Format format = format_of(out);
+  const ReportSources sources = read_sources(folders);
+  if (sources.runs.empty() && sources.studies.empty())
+    throw UserError("there is nothing to report: {}", sources.skipped.empty()
+                                                          ? "no folder was named"
+                                                          : printable(sources.skipped.front()));
+  switch (format) {
+    case Format::html:
+      write_file(out, html_page(sources, title));
+      break;
+    case Format::markdown:
+      write_file(out, tables(sources, title, to_markdown));
+      break;
+    case Format::latex:
+      write_file(out, tables(sources, title, to_latex));
+      break;
+    case Format::csv:
+      write_file(out, to_csv(table_of(sources, title)));
+      break;
+    case Format::svg:
+    case Format::png:
+      draw(loss_figure(sources, title), out);
+      break;
+    case Format::pdf:
+      write_pdf(document_of(sources, title), out);
+      break;
   }
-  const size_t most_points = runs.size() > 100 ? 40 : 300;
-  for (const fs::path& run : runs) {
-    try {
-      Json record = read_run_record(run, most_points);
-      if (run.parent_path().parent_path().filename() == "points")  // of a study: by its point
-        record["name"] = run.parent_path().filename().string() + " · " + run.filename().string();
-      if (records.size() >= 40) record.erase("config");  // shown for the first ones
-      records.push_back(std::move(record));
-    } catch (const UserError& error) {
-      skipped.emplace_back(error.what());
-    }
-  }
-  if (records.empty() && studies.empty())
-    throw UserError("there is nothing to report: {}",
-                    skipped.empty() ? "no folder was named" : skipped.front());
-  const std::string kind = out.extension();
-  if (kind == ".md" || kind == ".csv" || kind == ".tex") {
-    const Table table = runs_table(records, title);
-    write_file(out, kind == ".md"    ? to_markdown(table)
-                    : kind == ".csv" ? to_csv(table)
-                                     : to_latex(table));
-    return skipped;
-  }
-  if (kind == ".svg" || kind == ".png") {
-    draw(loss_figure(records, title), out);
-    return skipped;
-  }
-  const Json data{
-      {"title", title},
-      {"subtitle", fmt::format("{} run{}", records.size(), records.size() == 1 ? "" : "s")},
-      {"cards", cards_of(records, studies)},
-      {"skipped", skipped},
-      {"studies", studies},
-      {"runs", records},
-      {"machine", machine()}};
-  write_file(out, report_page(data));
-  return skipped;
+  return sources.skipped;
 }
 
 }  // namespace lockstep

@@ -7,9 +7,10 @@
 
 namespace lockstep {
 
-// One page about run folders and study folders, in the order given. The file's ending says what it
-// is: .html, a table of the runs as .md, .csv or .tex, or their training loss as .svg or .png. What
-// cannot be read is returned, and named on the HTML page; a UserError where nothing can.
+// A report about run folders and study folders, in the order given. The file's ending says what it
+// is: .html and .pdf have tables and figures, .md and .tex tables, .csv the table of runs, .svg and
+// .png the training loss. What cannot be read is returned, and named on pages; a UserError where
+// nothing can, and for another ending.
 std::vector<std::string> write_report(const std::vector<fs::path>& folders, const fs::path& out,
                                       const std::string& title);
 

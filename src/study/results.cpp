@@ -1,18 +1,17 @@
 #include "study/results.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/statistics.h"
 #include "study/columns.h"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::json;
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
@@ -21,38 +20,11 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-std::optional<double> number_in(const Json& json, const std::string& column) {
-  const Json* at = &json;
-  for (size_t from = 0; from <= column.size();) {
-    const size_t dot = std::min(column.find('.', from), column.size());
-    const std::string name = column.substr(from, dot - from);
-    if (!at->is_object() || !at->contains(name)) return std::nullopt;
-    at = &(*at)[name];
-    from = dot + 1;
-  }
-  if (at->is_number()) return at->get<double>();
-  if (!at->is_array() || at->empty()) return std::nullopt;
-  std::vector<double> numbers;
-  for (const Json& item : *at)
-    if (item.is_number()) numbers.push_back(item.get<double>());
-  if (numbers.empty()) return std::nullopt;
-  std::sort(numbers.begin(), numbers.end());
-  return quantile(numbers, 0.5);
-}
-
-double number_or(const std::string& text, double otherwise) {
-  try {
-    return std::stod(text);
-  } catch (const std::exception&) {
-    return otherwise;
-  }
-}
-
 // The point that a point is compared with: of those where what grows is smallest, the one that
 // shares most of its other values.
 const PointResult* baseline_of(const PointResult& result, const StudyResults& all) {
   const std::string& scale = all.study.scale;
-  const auto size = [&](const PointResult& p) { return number_or(p.point.value(scale), 1); };
+  const auto size = [&](const PointResult& p) { return scale_of(all.study, p.point).value_or(1); };
   const auto shared = [&](const PointResult& p) {
     return std::count_if(result.point.keys.begin(), result.point.keys.end(), [&](const auto& key) {
       return key.first != scale && p.point.value(key.first) == key.second;
@@ -72,16 +44,21 @@ void derive(StudyResults& all) {
   const bool weak = all.study.more_is == "weak";
   double slowest = 0;
   for (const PointResult& r : all.points)
-    if (const auto found = r.values.find(time); found != r.values.end())
-      slowest = std::max(slowest, found->second.median);
+    if (const auto found = r.values.find(time);
+        found != r.values.end() && found->second.median > slowest) {
+      slowest = found->second.median;
+      all.slowest = r.point.label;
+    }
   for (PointResult& r : all.points) {
     const auto mine = r.values.find(time);
     const PointResult* base = baseline_of(r, all);
     if (mine == r.values.end() || !base) continue;
     const Spread t = mine->second;
     const double t1 = base->values.at(time).median;
-    const double n = number_or(r.point.value(all.study.scale), 1) /
-                     number_or(base->point.value(all.study.scale), 1);
+    if (!(t.low > 0 && t1 > 0)) continue;  // no ratio of them says anything
+    r.base = base->point.label;
+    const double n =
+        scale_of(all.study, r.point).value_or(1) / scale_of(all.study, base->point).value_or(1);
     // A longer time is a smaller speed-up, so the ends change places.
     const auto add = [&](const char* column, auto of) {
       r.values[column] = {of(t.median), std::min(of(t.low), of(t.high)),
@@ -101,38 +78,41 @@ void derive(StudyResults& all) {
 Spread spread_of(std::vector<double> values, const std::string& kind) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  const Spread quartiles{quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75),
+  const Spread quartiles{median(values), quantile(values, 0.25), quantile(values, 0.75),
                          static_cast<int64_t>(values.size())};
   if (kind != "bootstrap" || values.size() < 2) return quartiles;
   Rng rng(1, Purpose::split, 80);
   std::vector<double> medians, sample(values.size());
   for (int i = 0; i < 2000; ++i) {
     for (double& value : sample) value = values[rng.below(values.size())];
-    std::sort(sample.begin(), sample.end());
-    medians.push_back(quantile(sample, 0.5));
+    medians.push_back(median(sample));
   }
   std::sort(medians.begin(), medians.end());
   return {quartiles.median, quantile(medians, 0.025), quantile(medians, 0.975), quartiles.count};
 }
 
-const char* mark_name(Mark mark) {
-  switch (mark) {
-    case Mark::oversubscribed:
-      return "oversubscribed";
-    case Mark::simulated:
-      return "simulated";
-    default:
-      return "measured";
-  }
+RunKind PointResult::kind() const {
+  RunKind worst = RunKind::measured;
+  for (const RunRecord& run : runs) worst = std::max(worst, run.kind);
+  return worst;
+}
+
+const PointResult* StudyResults::base_of(const PointResult& point) const {
+  for (const PointResult& p : points)
+    if (!point.base.empty() && p.point.label == point.base) return &p;
+  return nullptr;
+}
+
+std::optional<double> scale_of(const Study& study, const StudyPoint& point) {
+  const std::string text = point.value(study.scale);
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  if (text.empty() || std::from_chars(text.data(), end, value).ptr != end) return std::nullopt;
+  return std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
 }
 
 fs::path run_folder(const fs::path& folder, const StudyPoint& point, int64_t repeat) {
   return folder / "points" / point.label / fmt::format("run-{}", repeat);
-}
-
-std::optional<double> figure_of(const std::string& summary, const std::string& column) {
-  const Json json = Json::parse(summary, nullptr, false);
-  return json.is_object() ? number_in(json, column) : std::nullopt;
 }
 
 StudyResults collect_results(const Study& study, const fs::path& folder) {
@@ -144,25 +124,23 @@ StudyResults collect_results(const Study& study, const fs::path& folder) {
     std::map<std::string, std::vector<double>> values;
     for (int64_t repeat = 0; repeat < study.repeats; ++repeat) {
       const fs::path run = run_folder(folder, point, repeat);
-      if (fs::exists(run / "failed.txt")) {
-        result.failures.push_back(read_text(run / "failed.txt"));
+      try {
+        if (fs::exists(run / "failed.txt")) {
+          result.failures.push_back(read_text(run / "failed.txt"));
+          continue;
+        }
+        if (!fs::exists(run / "summary.json")) continue;
+        result.runs.push_back(read_run_record(run));
+      } catch (const std::exception& error) {  // the others are reported
+        result.failures.emplace_back(error.what());
         continue;
       }
-      if (!fs::exists(run / "summary.json")) continue;
-      const Json json = Json::parse(read_text(run / "summary.json"), nullptr, false);
-      if (!json.is_object()) {
-        result.failures.push_back((run / "summary.json").string() + " is damaged");
-        continue;
-      }
-      result.runs.push_back(run);
+      RunRecord& record = result.runs.back();
+      record.name = point.label + " · " + run.filename().string();
       for (const std::string& column : columns)
-        if (const auto number = number_in(json, column)) values[column].push_back(*number);
-      const bool over =
-          json.value("oversubscribed", false) ||
-          (json.contains("parallel") && json["parallel"].value("oversubscribed", false));
-      if (over) result.mark = Mark::oversubscribed;
-      if (json.value("simulated", false)) result.mark = Mark::simulated;
-      if (json.contains("data") && json["data"].is_string()) data.insert(json["data"]);
+        if (const auto number = figure_of(record.summary, column); number && std::isfinite(*number))
+          values[column].push_back(*number);
+      if (!record.data.empty()) data.insert(record.data);
     }
     for (auto& [column, numbers] : values)
       result.values[column] = spread_of(std::move(numbers), study.spread);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include "base/files.h"
+#include "report/run_record.h"
 #include "study/study.h"
 
 namespace lockstep {
@@ -15,29 +17,31 @@ struct Spread {
 // iqr: the quartiles; bootstrap: the 95% interval of the median, from 2,000 resamples.
 Spread spread_of(std::vector<double> values, const std::string& kind);
 
-enum class Mark { measured, oversubscribed, simulated };
-const char* mark_name(Mark mark);
-
 struct PointResult {
   StudyPoint point;
-  Mark mark = Mark::measured;
-  std::map<std::string, Spread> values;  // by column
-  std::vector<std::string> failures;     // why runs did not end well
-  std::vector<fs::path> runs;
+  std::map<std::string, Spread> values = {};  // by column
+  std::vector<std::string> failures = {};     // why runs did not end well
+  std::vector<RunRecord> runs = {};
+  std::string base = {};  // label of the point that speed-up and the like compare with
+
+  RunKind kind() const;  // of its runs, the one that is worth least
 };
 
 struct StudyResults {
   Study study;
   std::vector<std::string> data;  // what was trained on, as the runs have it
   std::vector<PointResult> points;
+  std::string slowest = {};  // label of the point that gain compares with
+
+  const PointResult* base_of(const PointResult& point) const;
 };
 
 fs::path run_folder(const fs::path& folder, const StudyPoint& point, int64_t repeat);
 
+// What of the point grows; nothing where the study's scale is not a number above 0.
+std::optional<double> scale_of(const Study& study, const StudyPoint& point);
+
 // Reads what the runs of a study left behind, and derives what the study asks for.
 StudyResults collect_results(const Study& study, const fs::path& folder);
-
-// The figure of a summary.json: a number inside, or the median of a list of numbers.
-std::optional<double> figure_of(const std::string& summary, const std::string& column);
 
 }  // namespace lockstep

@@ -3,98 +3,76 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "study/columns.h"
+#include "base/names.h"
+#include "base/nearest.h"
+#include "report/numbers.h"
+#include "report/runs_table.h"
+#include "study/comparison.h"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-const PublishedPoint* published_of(const StudyResults& r, const std::string& label) {
-  for (const PublishedPoint& p : r.study.published)
-    if (p.label == label) return &p;
-  return nullptr;
-}
-
-std::string number(double value) {
-  const double size = std::abs(value);
-  if (size >= 1000) return fmt::format("{:.0f}", value);
-  return size >= 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.3g}", value);
+std::string value_text(double value, const ColumnKind& column) {
+  return column.percentage ? percent_text(value) : number_text(value);
 }
 
 std::string cell(const Spread& s, const ColumnKind& column) {
-  const double scale = column.percentage ? 100 : 1;
-  const std::string unit = column.percentage ? "%" : "";
-  std::string text = column.percentage ? fmt::format("{:.2f}", s.median * scale) : number(s.median);
+  std::string text = value_text(s.median, column);
   if (s.count > 1 && s.high > s.low)
-    text += fmt::format(" ({} to {})", number(s.low * scale), number(s.high * scale));
-  return text + unit;
+    text += fmt::format(" ({} to {})", value_text(s.low, column), value_text(s.high, column));
+  return text;
 }
 
 bool any_published(const StudyResults& r, const std::string& column) {
-  return std::any_of(r.study.published.begin(), r.study.published.end(),
-                     [&](const PublishedPoint& p) { return p.values.contains(column); });
+  return std::any_of(r.points.begin(), r.points.end(), [&](const PointResult& p) {
+    const PublishedPoint* published = published_of(r, p.point);
+    return published && published->values.contains(column);
+  });
 }
 
-// The numbers of what grows, if every point has one and they differ.
-bool has_scale(const StudyResults& r) {
-  double first = NAN;
-  bool differ = false;
-  for (const PointResult& p : r.points) {
-    const std::string text = p.point.value(r.study.scale);
-    if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos) return false;
-    const double value = std::stod(text);
-    if (std::isnan(first)) first = value;
-    differ = differ || value != first;
-  }
-  return differ;
-}
-
-// The other keys of a point, which tell curves apart.
-std::string rest_of(const StudyPoint& point, const std::string& scale) {
-  std::string text;
-  for (const auto& [key, value] : point.keys)
-    if (key != scale)
-      text += (text.empty() ? "" : ", ") + key.substr(key.rfind('.') + 1) + "=" + value;
-  return text;
+bool is_parallel(const StudyResults& r) {
+  return std::any_of(r.points.begin(), r.points.end(), [](const PointResult& p) {
+    return !p.runs.empty() && p.runs.front().ranks > 1;
+  });
 }
 
 Figure curves(const StudyResults& r, const std::string& column, const std::string& title) {
   const ColumnKind kind = column_named(column);
   Figure figure{.title = title,
                 .x_label = r.study.scale.substr(r.study.scale.rfind('.') + 1),
-                .y_label = kind.title,
+                .y_label = title_of(kind, r),
                 .names = {},
-                .series = {}};
-  double most = 1;
-  // Where every point differs in something else too, that is no reason for a curve of its own.
-  std::set<std::string> rests;
-  for (const PointResult& p : r.points) rests.insert(rest_of(p.point, r.study.scale));
-  const bool one_curve = rests.size() == r.points.size();
+                .series = {},
+                .note = ""};
+  double least = 1e30, most = 0;
   for (const PointResult& p : r.points) {
     const auto found = p.values.find(column);
     if (found == p.values.end()) continue;
-    const std::string name = one_curve ? "" : rest_of(p.point, r.study.scale);
+    const std::string name = curve_of(r, p.point);
     const std::string shown = name.empty() ? "Lockstep" : name;
     auto series = std::find_if(figure.series.begin(), figure.series.end(),
                                [&](const Figure::Series& s) { return s.name == shown; });
     if (series == figure.series.end())
       series = figure.series.insert(figure.series.end(), {.name = shown, .points = {}});
-    const double x = std::stod(p.point.value(r.study.scale));
+    const double x = scale_of(r.study, p.point).value();
+    least = std::min(least, x);
     most = std::max(most, x);
     series->points.push_back(
-        {x, found->second.median, found->second.low, found->second.high, mark_name(p.mark)});
+        {x, found->second.median, found->second.low, found->second.high, p.kind()});
   }
   for (Figure::Series& series : figure.series)
     std::sort(series.points.begin(), series.points.end(),
               [](const auto& a, const auto& b) { return a.x < b.x; });
-  if (column == "speed_up") {
+  if (column == "speed_up" && most > least) {
     Figure::Series ideal{.name = "ideal", .points = {}, .dashed = true};
-    for (const double n : {1.0, most}) ideal.points.push_back({n, n, n, n, ""});
+    for (const double n : {least, most}) {
+      const double times = n / least;
+      ideal.points.push_back({n, times, times, times, std::nullopt});
+    }
     figure.series.push_back(ideal);
   }
   return figure;
@@ -107,13 +85,14 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
                 .x_label = "",
                 .y_label = kind.title + (kind.percentage ? " %" : ""),
                 .names = {},
-                .series = {{.name = "Lockstep", .points = {}}}};
+                .series = {{.name = "Lockstep", .points = {}}},
+                .note = ""};
   for (const PointResult& p : r.points) {
     const auto found = p.values.find(column);
     if (found == p.values.end()) continue;
     const auto at = static_cast<double>(figure.names.size());
     figure.series[0].points.push_back({at, found->second.median * scale, found->second.low * scale,
-                                       found->second.high * scale, mark_name(p.mark)});
+                                       found->second.high * scale, p.kind()});
     figure.names.push_back(p.point.label);
   }
   return figure;
@@ -123,36 +102,46 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
 
 Table results_table(const StudyResults& r) {
   Table table{.caption = r.study.title, .head = {"point", "kind"}, .rows = {}, .note = ""};
+  const bool parallel = is_parallel(r);
+  if (parallel) table.head.insert(table.head.end(), batch_columns().begin(), batch_columns().end());
   std::vector<ColumnKind> columns;
   for (const std::string& name : r.study.columns) columns.push_back(column_named(name));
   for (const ColumnKind& column : columns) {
-    table.head.push_back(column.title);
+    table.head.push_back(title_of(column, r));
     if (any_published(r, column.name)) table.head.push_back("published " + column.title);
   }
   for (const PointResult& p : r.points) {
-    const char* kind = !p.values.empty()    ? mark_name(p.mark)
+    const char* kind = !p.values.empty()    ? kind_name(p.kind())
                        : p.failures.empty() ? "not run"
                                             : "failed";
     std::vector<std::string> row = {p.point.label, kind};
-    const PublishedPoint* published = published_of(r, p.point.label);
+    if (parallel) {
+      const auto cells = p.runs.empty() ? std::vector<std::string>(batch_columns().size())
+                                        : batch_cells(p.runs.front());
+      row.insert(row.end(), cells.begin(), cells.end());
+    }
+    const PublishedPoint* published = published_of(r, p.point);
     for (const ColumnKind& column : columns) {
       const auto found = p.values.find(column.name);
       row.push_back(found == p.values.end() ? "" : cell(found->second, column));
       if (!any_published(r, column.name)) continue;
       const bool known = published && published->values.contains(column.name);
-      row.push_back(known ? cell({published->values.at(column.name), 0, 0, 1}, column) : "");
+      row.push_back(known ? value_text(published->values.at(column.name), column) : "");
     }
     table.rows.push_back(std::move(row));
   }
-  table.note = fmt::format("Median of {} run{}{}. Data: {}.", r.study.repeats,
-                           r.study.repeats == 1 ? "" : "s",
+  table.note = fmt::format("Median of {}{}. Data: {}.", plural(r.study.repeats, "run"),
                            r.study.repeats == 1            ? ""
                            : r.study.spread == "bootstrap" ? " and 95% bootstrap interval"
                                                            : " and interquartile range",
-                           fmt::join(r.data, "; "));
+                           r.data.empty() ? "not known" : printable(join(r.data, "; ")));
+  const auto& names = r.study.columns;
+  if (!r.slowest.empty() && std::find(names.begin(), names.end(), "gain") != names.end())
+    table.note += fmt::format(" The slowest point is '{}'.", r.slowest);
+  if (const std::string note = note_on_published(r); !note.empty()) table.note += " " + note;
   for (const PointResult& p : r.points)
     for (const std::string& reason : p.failures)
-      table.note += fmt::format(" {}: {}.", p.point.label, reason);
+      table.note += fmt::format(" {}: {}.", p.point.label, printable(reason));
   return table;
 }
 
@@ -162,10 +151,11 @@ std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& 
   const std::string time =
       r.study.time == "total_seconds" ? "Total time" : column_named(r.study.time).title;
   all.emplace_back("time", scales ? curves(r, r.study.time, time) : bars(r, r.study.time, time));
-  if (scales)
-    all.emplace_back(
-        "speed-up",
-        curves(r, "speed_up", r.study.more_is == "weak" ? "Weak scaling" : "Strong scaling"));
+  if (scales) {
+    const ScalingTitle scaling = scaling_title(r);
+    all.emplace_back("speed-up", curves(r, "speed_up", scaling.title));
+    all.back().second.note = scaling.note;
+  }
   for (const char* accuracy : {"test_accuracy", "fold_accuracy", "precision_at_10"}) {
     const auto& columns = r.study.columns;
     if (std::find(columns.begin(), columns.end(), accuracy) == columns.end()) continue;
@@ -178,12 +168,20 @@ std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& 
 std::string results_json(const StudyResults& r) {
   Json json{{"name", r.study.name}, {"title", r.study.title}, {"data", r.data}};
   for (const PointResult& p : r.points) {
-    Json point{{"label", p.point.label}, {"kind", mark_name(p.mark)}, {"values", Json::object()}};
+    Json point{{"label", p.point.label}, {"kind", kind_name(p.kind())}, {"values", Json::object()}};
+    if (!p.base.empty()) point["base"] = p.base;
+    if (!p.runs.empty()) {
+      const RunRecord& run = p.runs.front();
+      point["ranks"] = run.ranks;
+      if (run.batch_per_rank) point["batch_per_rank"] = *run.batch_per_rank;
+      if (run.global_batch) point["global_batch"] = *run.global_batch;
+      if (run.learning_rate) point["learning_rate"] = *run.learning_rate;
+    }
     for (const auto& [key, value] : p.point.keys) point["keys"][key] = value;
     for (const auto& [column, s] : p.values)
       point["values"][column] = {
           {"median", s.median}, {"low", s.low}, {"high", s.high}, {"runs", s.count}};
-    if (const PublishedPoint* published = published_of(r, p.point.label))
+    if (const PublishedPoint* published = published_of(r, p.point))
       point["published"] = published->values;
     if (!p.failures.empty()) point["failures"] = p.failures;
     json["points"].push_back(std::move(point));

@@ -30,6 +30,93 @@ TEST_F(Studies, LeaveTablesFiguresAndAReportAndKeepWhatIsDone) {
   EXPECT_NE(fs::last_write_time(folder() / "st/points/seed=1/run-0/summary.json"), written);
 }
 
+TEST_F(Studies, StartOverWithForceAndRemoveNothingElse) {
+  study("[grid]\nseed = [1, 2]\n");
+  const Arguments words = {"study", "s.toml", "--quiet", "--out", "st"};
+  ASSERT_EQ(lockstep(words).code, 0);
+  write("st/mine.txt", "mine");
+  write("st/points/other/run-0/summary.json", "{}");
+  write("st/points/seed=1/run-0/old.txt", "old");
+  write("st/speed-up.svg", "of an earlier form of the study");
+  const auto written = fs::last_write_time(folder() / "st/points/seed=1/run-0/summary.json");
+  Arguments forced = words;
+  forced.push_back("--force");
+  ASSERT_EQ(lockstep(forced).code, 0);
+  EXPECT_NE(fs::last_write_time(folder() / "st/points/seed=1/run-0/summary.json"), written);
+  EXPECT_FALSE(fs::exists(folder() / "st/points/seed=1/run-0/old.txt"));
+  EXPECT_FALSE(fs::exists(folder() / "st/speed-up.svg"));
+  EXPECT_TRUE(fs::exists(folder() / "st/table.md"));
+  EXPECT_TRUE(fs::exists(folder() / "st/mine.txt"));
+  EXPECT_TRUE(fs::exists(folder() / "st/points/other/run-0/summary.json"));
+}
+
+TEST_F(Studies, DoNotRemoveThroughALink) {
+  study("[grid]\nseed = [1]\n");
+  write("elsewhere/seed=1/precious", "p");
+  make_folder(folder() / "st");
+  fs::create_directory_symlink(folder() / "elsewhere", folder() / "st/points");
+  const Ended ended = lockstep({"study", "s.toml", "--out", "st", "--force"});
+  EXPECT_EQ(ended.code, 2);
+  expect_says(ended.err, {"is a link"});
+  EXPECT_TRUE(fs::exists(folder() / "elsewhere/seed=1/precious"));
+}
+
+TEST_F(Studies, WithNamesThatArePathsLeaveOtherFoldersAlone) {
+  write("victim/summary.json", "{}");
+  write("runs/x", "");
+  study("[[points]]\nseed = 1\nlabel = \"../../../victim\"\n");
+  EXPECT_EQ(lockstep({"study", "s.toml"}).code, 2);
+  write("s.toml", "name = \"../victim\"\nconfig = \"iris-mlp\"\n[grid]\nseed = [1]\n");
+  const Ended ended = lockstep({"study", "s.toml"});
+  EXPECT_EQ(ended.code, 2);
+  expect_says(ended.err, {"the name '../victim'"});
+  EXPECT_EQ(read_text(folder() / "victim/summary.json"), "{}");
+  for (const auto& entry : fs::directory_iterator(folder() / "victim"))
+    EXPECT_EQ(entry.path().filename(), "summary.json");
+}
+
+TEST_F(Studies, WithChangedSettingsAreNotSetBesidePublishedFigures) {
+  study(
+      "[grid]\nseed = [1]\n[[published]]\nlabel = \"seed=1\"\ntotal_seconds = 777\n"
+      "[quick]\nset.data.limit = 100\n");
+  expect_says(lockstep({"study", "s.toml", "--quiet", "--out", "full"}).out,
+              {"published", "777.0"});
+  const Ended quick = lockstep({"study", "s.toml", "--quick", "--quiet", "--out", "quick"});
+  expect_says(quick.out, {"Published figures are left out", "data.limit=100"});
+  EXPECT_EQ(quick.out.find("777"), std::string::npos);
+  // A report made of the folder later knows it too.
+  lockstep({"study", "s.toml", "--set", "train.epochs=1", "--quiet", "--out", "set"});
+  for (const char* folder_name : {"quick", "set"}) {
+    ASSERT_EQ(lockstep({"report", folder_name, "-o", "r.md"}).code, 0);
+    EXPECT_EQ(read_text(folder() / "r.md").find("777"), std::string::npos);
+  }
+  ASSERT_EQ(lockstep({"report", "full", "-o", "r.md"}).code, 0);
+  expect_says(read_text(folder() / "r.md"), {"777.0"});
+}
+
+TEST_F(Studies, AreReportedWithoutTheirDamagedRuns) {
+  study("[grid]\nseed = [1, 2]\n");
+  ASSERT_EQ(lockstep({"study", "s.toml", "--quiet", "--out", "st"}).code, 0);
+  write("st/points/seed=1/run-0/summary.json", "{\"parallel\": []}");
+  ASSERT_EQ(lockstep({"report", "st", "-o", "r.md"}).code, 0);
+  expect_says(read_text(folder() / "r.md"),
+              {"| seed=1 | failed |", "| seed=2 | measured |", "parallel is []"});
+}
+
+TEST_F(Studies, AndRunsThatAreDamagedOrHostileDoNotEndAReport) {
+  ASSERT_EQ(
+      lockstep({"train", "iris-mlp", "--quiet", "--set", "train.epochs=1", "--out", "a"}).code, 0);
+  write("bad\x1b[2J/summary.json",
+        "{\"x\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+  const Ended ended = lockstep({"report", "a", "bad\x1b[2J", "-o", "r.html"});
+  EXPECT_EQ(ended.code, 0);
+  expect_says(ended.err, {"skipped: bad\\x1b[2J", "nested more than"});
+  EXPECT_EQ(ended.err.find('\x1b'), std::string::npos);
+  const Ended other = lockstep({"report", "a", "-o", "r.docx"});
+  EXPECT_EQ(other.code, 2);
+  expect_says(other.err, {".html .md .csv .tex .svg .png .pdf"});
+}
+
 TEST_F(Studies, RunTheRestWhenAPointCannot) {
   study("[grid]\nparallel.affinity = [\"none\", \"4095\"]\n");
   const Ended ended = lockstep({"study", "s.toml", "--out", "st"});

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "data/data_testing.h"
 #include "study/tables.h"
 
@@ -23,14 +25,20 @@ TEST(Spread, IsQuartilesOrABootstrapInterval) {
   EXPECT_EQ(spread_of({7}, "bootstrap").low, 7);
 }
 
+TEST(Spread, OfAnEvenCountHasItsMedianBetweenTheTwoInTheMiddle) {
+  EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, "iqr").median, 15.5);
+  EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, "bootstrap").median, 15.5);
+}
+
 TEST(Figures, OfASummaryAreNumbersInsideOrMediansOfLists) {
-  const std::string json = R"({"a": 2, "b": {"c": 0.5}, "d": [3, 1, 2], "e": null, "f": "x"})";
+  const auto json = nlohmann::ordered_json::parse(
+      R"({"a": 2, "b": {"c": 0.5}, "d": [3, 1, 2], "e": null, "f": "x", "g": [1, 2], "h": []})");
   EXPECT_EQ(figure_of(json, "a"), 2);
   EXPECT_EQ(figure_of(json, "b.c"), 0.5);
   EXPECT_EQ(figure_of(json, "d"), 2);
-  for (const char* none : {"e", "f", "g", "b.x", "a.b"})
+  EXPECT_EQ(figure_of(json, "g"), 1.5);
+  for (const char* none : {"e", "f", "x", "b.x", "a.b", "h"})
     EXPECT_FALSE(figure_of(json, none)) << none;
-  EXPECT_FALSE(figure_of("{", "a"));
 }
 
 class Results : public InFolder {
@@ -48,6 +56,23 @@ class Results : public InFolder {
                           "parallel": {{"oversubscribed": {}}}}})",
                       seconds, oversubscribed));
   }
+  // A run of `ranks` with a batch of 64, of each or of all.
+  void run_of(int ranks, const std::string& batch_counts, bool simulated = false) {
+    const std::string run = fmt::format("points/ranks={}/run-0", ranks);
+    const std::string parallel = fmt::format(R"(, "parallel": {{"ranks": {}}})", ranks);
+    write(run + "/summary.json", fmt::format(R"({{"total_seconds": {}, "simulated": {}{}}})",
+                                             10.0 / ranks, simulated, ranks > 1 ? parallel : ""));
+    write(run + "/config.toml",
+          "[train]\nbatch = 64\n[optimizer]\nlr = 0.001\n[parallel]\nbatch = \"" + batch_counts +
+              "\"\n");
+  }
+  Figure scaling() {
+    for (const auto& [name, figure] : results_figures(collect_results(study_, folder())))
+      if (name == "speed-up") return figure;
+    return {};
+  }
+  Table table() { return results_table(collect_results(study_, folder())); }
+  std::string markdown() { return to_markdown(table()); }
 };
 
 TEST_F(Results, DeriveWhatStudiesAskFor) {
@@ -66,8 +91,8 @@ TEST_F(Results, DeriveWhatStudiesAskFor) {
   EXPECT_NEAR(two.at("karp_flatt").median, (0.6 - 0.5) / 0.5, 1e-12);
   EXPECT_LT(two.at("speed_up").low, two.at("speed_up").high);
   EXPECT_FALSE(r.points[0].values.contains("karp_flatt"));
-  EXPECT_EQ(r.points[1].mark, Mark::measured);
-  EXPECT_EQ(r.points[2].mark, Mark::oversubscribed);
+  EXPECT_EQ(r.points[1].kind(), RunKind::measured);
+  EXPECT_EQ(r.points[2].kind(), RunKind::oversubscribed);
 }
 
 TEST_F(Results, OfWeakScalingCountTheWorkThatGrows) {
@@ -88,6 +113,89 @@ TEST_F(Results, NameWhatFailedOrIsDamaged) {
   ASSERT_EQ(r.points[2].failures.size(), 1u);
   expect_says(results_table(r).note, {"ranks=2: no such core", "is damaged"});
   EXPECT_EQ(results_table(r).rows[1][1], "failed");
+}
+
+TEST_F(Results, OfParallelRunsShowBatchesAndLearningRate) {
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "per-rank");
+  expect_says(markdown(),
+              {"| point | kind | ranks | batch per rank | global batch | learning rate |",
+               "| ranks=1 | measured | 1 | 64 | 64 | 0.001 |",
+               "| ranks=4 | measured | 4 | 64 | 256 | 0.001 |"});
+}
+
+TEST_F(Results, AreStrongScalingOnlyWithOneGlobalBatch) {
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "global");
+  EXPECT_EQ(scaling().title, "Strong scaling");
+  EXPECT_EQ(scaling().note, "");
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "per-rank");
+  EXPECT_EQ(scaling().title, "Scaling");
+  expect_says(scaling().note, {"the global batch goes from 64 to 256"});
+}
+
+TEST_F(Results, AreWeakScalingOnlyWithOneBatchPerRank) {
+  study_.more_is = "weak";
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "per-rank");
+  EXPECT_EQ(scaling().title, "Weak scaling");
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "global");
+  EXPECT_EQ(scaling().title, "Scaling");
+  expect_says(scaling().note, {"the batch per rank goes from 16 to 64"});
+}
+
+TEST_F(Results, OfUnknownBatchesAreJustScaling) {
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "global");
+  fs::remove(folder() / "points/ranks=1/run-0/config.toml");
+  EXPECT_EQ(scaling().title, "Scaling");
+  expect_says(scaling().note, {"not known"});
+}
+
+TEST_F(Results, NameTheBaseOfWhatIsDerived) {
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "global");
+  expect_says(markdown(), {"| speed-up over 1 rank |", "| efficiency against 1 rank |",
+                           "| PI % against 1 rank |", "| gain % against the slowest |",
+                           "| Karp-Flatt against 1 rank |", "The slowest point is 'ranks=1'."});
+  EXPECT_EQ(scaling().y_label, "speed-up over 1 rank");
+  expect_says(results_json(collect_results(study_, folder())), {"\"base\": \"ranks=1\""});
+  // Without the run of one rank the base is another.
+  fs::remove_all(folder() / "points/ranks=1");
+  EXPECT_EQ(scaling().y_label, "speed-up over 2 ranks");
+  EXPECT_EQ(scaling().series.back().points.back().y, 2) << "ideal, from 2 to 4 ranks";
+  run_of(1, "global", true);
+  EXPECT_EQ(scaling().y_label, "speed-up over 1 rank (simulated)");
+}
+
+TEST_F(Results, OfTimesThatCannotBeDividedHaveNoSpeedUp) {
+  run("ranks=1", 0, 0);
+  run("ranks=2", 0, 5);
+  const StudyResults r = collect_results(study_, folder());
+  EXPECT_FALSE(r.points[1].values.contains("speed_up"));
+  write_results(r, folder());
+}
+
+TEST_F(Results, CallSimulatedPointsSimulatedInTablesAndFigures) {
+  for (const int ranks : {1, 2, 4}) run_of(ranks, "global", ranks == 4);
+  EXPECT_EQ(table().rows[2][1], "simulated");
+  EXPECT_EQ(scaling().series[0].points[2].kind, RunKind::simulated);
+  expect_says(results_json(collect_results(study_, folder())), {"\"kind\": \"simulated\""});
+}
+
+TEST_F(Results, StandBesidePublishedOnesOnlyWhereTheyCompare) {
+  run("ranks=1", 0, 10);
+  expect_says(markdown(), {"published total s", "| 100.0 |"});
+  change_points(study_, {"seed=7"});
+  expect_says(markdown(), {"published total s"});
+  change_points(study_, {"train.epochs=1"});
+  EXPECT_EQ(markdown().find("published total s"), std::string::npos);
+  expect_says(markdown(), {"Published figures are left out", "train.epochs=1"});
+  EXPECT_EQ(results_json(collect_results(study_, folder())).find("published"), std::string::npos);
+}
+
+TEST_F(Results, KeepFiguresOfStrangeNumbersFinite) {
+  study_.points[2].label = std::string("é").append(27, 'x') + "é";  // cut within a letter
+  run("ranks=1", 0, 1e300);
+  run("ranks=2", 0, 1e-300);
+  run(study_.points[2].label, 0, 1e29);
+  write_results(collect_results(study_, folder()), folder());
+  EXPECT_TRUE(fs::exists(folder() / "speed-up.png"));
 }
 
 TEST_F(Results, BecomeTablesForPapersAndFigures) {

@@ -1,12 +1,13 @@
 #pragma once
 
-#include "report/figure.h"
+#include "report/document.h"
 
 namespace lockstep {
 
 // What the library lockstep_figures offers; it is loaded when figures are drawn.
 struct FigureLibrary {
   void (*draw)(const Figure& figure, const fs::path& file, bool png);
+  void (*write_pdf)(const Document& document, const fs::path& file);
 };
 
 }  // namespace lockstep

@@ -13,18 +13,37 @@ const htmlNode = (name, attributes, ...children) => {
   node.append(...children);
   return node;
 };
+// As number_text in report/numbers.cpp writes them.
 const shown = (v) => {
   if (!Number.isFinite(v)) return "–";
   const size = Math.abs(v);
-  if (size >= 1e5 || (size > 0 && size < 1e-3)) return v.toExponential(2);
-  return size >= 1000 ? v.toFixed(0) : String(+v.toPrecision(4));
+  if (size === 0) return "0";
+  if (size >= 1e15 || size < 1e-4) return v.toExponential(3);
+  return size >= 999.95 ? v.toFixed(0) : v.toPrecision(4);
 };
+// On an axis: without zeros that say nothing.
+const tick = (v) => (Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toExponential(1) : String(+v.toPrecision(4)));
 const ticksOf = (low, high, wanted) => {
-  const raw = (high - low) / wanted || 1, power = 10 ** Math.floor(Math.log10(raw));
+  const raw = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(raw));
+  if (!(raw > 0) || !(power > 0) || !Number.isFinite(power)) return [];
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw);
-  const all = [];
-  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) all.push(Math.abs(at) < step * 1e-9 ? 0 : at);
+  const all = [], first = Math.ceil(low / step);
+  for (let i = 0; i < 20 && (first + i) * step <= high + step * 1e-9; ++i) all.push((first + i) * step);
   return all;
+};
+// Two ends that can be told apart, also of large numbers that hardly differ.
+const widened = (low, high) => {
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (high - low > size * 1e-9) return [low, high];
+  const by = Math.max(0.5, size * 0.5);
+  return [low - by, high + by];
+};
+// What the signs mean that a chart uses, and its note.
+const noteOf = (chart, simulated) => {
+  const kinds = new Set(chart.series.flatMap((s) => s.points.map((p) => p[4])));
+  const words = [...(kinds.has("oversubscribed") ? ["hollow: oversubscribed"] : []), ...(kinds.has("simulated") ? [`${simulated}: simulated`] : []),
+    ...(chart.note ? [chart.note] : [])];
+  return words.length ? [htmlNode("div", { class: "quiet note" }, words.join("; "))] : [];
 };
 const colour = (series, i) => `var(--c${series.dashed ? 6 : i % 6})`;
 
@@ -66,19 +85,19 @@ function lineChart(chart) {
     const xs = points.map((p) => p[0]), ys = points.flatMap((p) => [p[1], p[2] ?? p[1], p[3] ?? p[1]]).filter(Number.isFinite);
     let x0 = Math.min(...xs), x1 = Math.max(...xs), y0 = Math.min(...ys), y1 = Math.max(...ys);
     if (chart.zero) y0 = Math.min(0, y0);
-    if (x0 === x1) { x0 -= 0.5; x1 += 0.5; }
-    if (y0 === y1) { y0 -= 0.5; y1 += 0.5; }
+    [x0, x1] = widened(x0, x1);
+    [y0, y1] = widened(y0, y1);
     y1 += (y1 - y0) * 0.06;
     toX = (v) => left + ((v - x0) / (x1 - x0)) * (width - left - right);
     fromX = (v) => x0 + ((v - left) / (width - left - right)) * (x1 - x0);
     const toY = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - top - bottom);
     for (const v of ticksOf(y0, y1, 5)) {
       svgNode("line", { x1: left, x2: width - right, y1: toY(v), y2: toY(v), stroke: "var(--line)" }, svg);
-      svgNode("text", { x: left - 7, y: toY(v) + 4, "text-anchor": "end" }, svg).textContent = shown(v);
+      svgNode("text", { x: left - 7, y: toY(v) + 4, "text-anchor": "end" }, svg).textContent = tick(v);
     }
     const distinct = [...new Set(xs)].sort((a, b) => a - b);
     for (const v of distinct.length <= 8 ? distinct : ticksOf(x0, x1, 6))
-      svgNode("text", { x: toX(v), y: height - bottom + 17, "text-anchor": "middle" }, svg).textContent = shown(v);
+      svgNode("text", { x: toX(v), y: height - bottom + 17, "text-anchor": "middle" }, svg).textContent = tick(v);
     svgNode("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, svg).textContent = chart.x;
     chart.series.forEach((s, i) => {
       if (s.off || !s.points.length) return;
@@ -100,7 +119,7 @@ function lineChart(chart) {
     const near = visible.map((s) => [s, s.points.reduce((a, b) => (Math.abs(b[0] - at) < Math.abs(a[0] - at) ? b : a))]);
     if (!near.length) return;
     const x = near.map(([, p]) => p[0]).reduce((a, b) => (Math.abs(b - at) < Math.abs(a - at) ? b : a));
-    tip.replaceChildren(htmlNode("b", {}, `${chart.x} ${shown(x)}`));
+    tip.replaceChildren(htmlNode("b", {}, `${chart.x} ${tick(x)}`));
     for (const [s, p] of near.filter(([, p]) => p[0] === x).slice(0, 12)) {
       const spread = p[3] > p[2] ? ` (${shown(p[2])} to ${shown(p[3])})` : "", mark = p[4] && p[4] !== "measured" ? `, ${p[4]}` : "";
       tip.append(htmlNode("div", {}, `${s.name}: ${shown(p[1])}${spread}${mark}`));
@@ -112,17 +131,18 @@ function lineChart(chart) {
   };
   svg.onpointerleave = () => { tip.hidden = true; };
   draw();
-  if (chart.series.length > 1 && chart.series.length <= 24) figure.append(legendOf(chart.series, draw));
+  if (chart.series.length <= 24) figure.append(legendOf(chart.series, draw));
+  figure.append(...noteOf(chart, "squares"));
   return figure;
 }
 
 // chart: {title, parts: [name], rows: [{name, values}]}; shares of 1
 function stackedBars(chart) {
   const { figure, tip } = frame(chart.title);
-  const each = 26, left = 130, width = 480, height = chart.rows.length * each + 8;
+  const each = 26, left = 250, width = 760, height = chart.rows.length * each + 8;
   const svg = svgNode("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
   chart.rows.forEach((row, i) => {
-    const name = row.name.length > 20 ? row.name.slice(0, 19) + "…" : row.name;
+    const name = row.name.length > 40 ? row.name.slice(0, 19) + "…" + row.name.slice(-20) : row.name;  // its end says the kind
     svgNode("text", { x: left - 8, y: i * each + 19, "text-anchor": "end" }, svg).textContent = name;
     let at = left;
     row.values.forEach((value, k) => {
@@ -164,9 +184,9 @@ function barChart(chart) {
   });
   chart.series.forEach((s, k) => {
     for (const p of s.points) {
-      const top = p[0] * row + 5 + k * each, hollow = p[4] === "oversubscribed" || s.dashed;
+      const top = p[0] * row + 5 + k * each;
       const bar = svgNode("rect", { x: left, y: top, width: Math.max(1, toX(p[1]) - left), height: each - 5, stroke: colour(s, k),
-        fill: hollow ? "var(--ground)" : colour(s, k) }, svg);
+        fill: colour(s, k), "fill-opacity": p[4] === "oversubscribed" ? 0 : p[4] === "simulated" ? 0.35 : 1 }, svg);
       if (p[3] > p[2]) svgNode("line", { x1: toX(p[2]), x2: toX(p[3]), y1: top + 7, y2: top + 7, stroke: "var(--text)" }, svg);
       svgNode("text", { x: toX(Math.max(p[1], p[3] ?? 0)) + 6, y: top + 12 }, svg).textContent = shown(p[1]);
       bar.onpointermove = (event) => {
@@ -181,7 +201,7 @@ function barChart(chart) {
     }
   });
   svgNode("text", { x: left, y: height - 5 }, svg).textContent = chart.y;
-  figure.append(svg);
+  figure.append(svg, ...noteOf(chart, "pale"));
   return figure;
 }
 

@@ -43,54 +43,39 @@ function sortable(head, rows) {
 }
 
 const heading = (text) => main.append(htmlNode("h2", {}, text));
-const percent = (v) => (Number.isFinite(v) ? (v * 100).toFixed(2) + "%" : "");
+const chartsOf = (charts) => htmlNode("div", { class: "charts" }, ...charts.map((c) => (c.names ? barChart(c) : lineChart(c))));
 
-if (report.cards.length)
-  main.append(htmlNode("div", { class: "cards" }, ...report.cards.map(([value, what]) => htmlNode("div", { class: "card" }, htmlNode("b", {}, value), htmlNode("span", {}, what)))));
-for (const text of report.skipped) main.append(htmlNode("p", { class: "warning" }, text));
+if (report.tiles.length)
+  main.append(htmlNode("div", { class: "cards" }, ...report.tiles.map(([value, what]) => htmlNode("div", { class: "card" }, htmlNode("b", {}, value), htmlNode("span", {}, what)))));
+for (const text of report.skipped) main.append(htmlNode("p", { class: "warning" }, `Left out: ${text}`));
 
 for (const study of report.studies) {
   heading(study.title);
-  main.append(sortable(study.table.head, study.table.rows), htmlNode("p", { class: "quiet" }, study.table.note));
-  main.append(htmlNode("div", { class: "charts" }, ...study.charts.map((c) => (c.names ? barChart(c) : lineChart(c)))));
+  main.append(sortable(study.table.head, study.table.rows), htmlNode("p", { class: "quiet" }, study.table.note), chartsOf(study.charts));
   for (const text of study.notes.split(/\n\s*\n/)) if (text.trim()) main.append(htmlNode("p", {}, text.trim()));
 }
 
-const runs = report.runs;
+const runs = report.table.rows;
 if (runs.length) {
   heading(runs.length === 1 ? "The run" : `Runs (${runs.length})`);
-  const columns = [["run", (r) => r.name], ["ranks", (r) => r.summary.parallel?.ranks ?? r.summary.ranks ?? 1],
-    ["epochs", (r) => r.summary.epochs ?? ""], ["test accuracy", (r) => percent(r.summary.test_accuracy)], ["test loss", (r) => shown(r.summary.test_loss)],
-    ["samples/s", (r) => (r.summary.samples_per_second ? shown(r.summary.samples_per_second) : "")], ["total s", (r) => shown(r.summary.total_seconds)],
-    ["kind", (r) => (r.summary.simulated ? "simulated" : r.summary.parallel?.oversubscribed || r.summary.oversubscribed ? "oversubscribed" : "measured")],
-    ["data", (r) => r.summary.data ?? ""]];
-  main.append(sortable(columns.map((c) => c[0]), runs.map((r) => columns.map((c) => String(c[1](r))))));
-
-  const drawn = runs.slice(0, 40), curves = (title, x, key) => ({
-    title, x, series: drawn.filter((r) => r.curves[key]?.length).map((r) => ({ name: r.name, points: r.curves[key] })) });
-  const charts = [curves("Training loss", "step", "loss"), curves("Training accuracy", "epoch", "accuracy"),
-    curves("Validation loss", "epoch", "eval_loss"), curves("Seconds an epoch", "epoch", "seconds")].filter((c) => c.series.length);
-  if (charts.length) {
+  main.append(sortable(report.table.head, runs));
+  if (report.charts.length) {
     heading("Curves");
-    if (runs.length > drawn.length) main.append(htmlNode("p", { class: "quiet" }, `The first ${drawn.length} of ${runs.length} runs; name fewer to see others.`));
-    main.append(htmlNode("div", { class: "charts" }, ...charts.map(lineChart)));
+    main.append(chartsOf(report.charts));
   }
-  const parallel = drawn.filter((r) => r.summary.parallel);
-  if (parallel.length) {
+  if (report.shares.length) {
     heading("Where the time of ranks goes");
-    main.append(htmlNode("div", { class: "charts" }, stackedBars({ title: "Share of a step", parts: ["computing", "communication", "waiting", "loading"],
-      rows: parallel.map((r) => { const p = r.summary.parallel; return { name: r.name,
-        values: [p.computing_share, p.exposed_communication_share, p.waiting_share, p.loading_share] }; }) })));
-    for (const r of parallel) if (r.summary.parallel.diagnosis) main.append(htmlNode("p", { class: "warning" }, `${r.name}: ${r.summary.parallel.diagnosis}`));
+    main.append(htmlNode("div", { class: "charts" }, stackedBars({ title: "Share of a step", parts: ["computing", "communication", "waiting", "loading"], rows: report.shares })));
   }
-  for (const r of drawn.filter((run) => run.lanes?.length)) {
-    heading(`What ranks did: ${r.name}`);
-    main.append(lanes("A few steps, a lane a rank", r.lanes));
+  for (const text of report.diagnoses) main.append(htmlNode("p", { class: "warning" }, text));
+  for (const run of report.details.filter((r) => r.lanes.length)) {
+    heading(`What ranks did: ${run.name}`);
+    main.append(lanes("A few steps, one lane per rank", run.lanes));
   }
   heading("Configuration and machine");
-  for (const r of drawn) {
-    const box = htmlNode("details", {}, htmlNode("summary", {}, r.name), htmlNode("p", { class: "quiet" }, `${r.summary.device ?? ""} · ${r.summary.versions ?? ""} · ${r.path}`));
-    if (r.config) box.append(htmlNode("pre", {}, r.config));
+  for (const run of report.details) {
+    const box = htmlNode("details", {}, htmlNode("summary", {}, run.name), htmlNode("p", { class: "quiet" }, `${run.device} · ${run.versions} · ${run.path}`));
+    if (run.config) box.append(htmlNode("pre", {}, run.config));
     main.append(box);
   }
 }

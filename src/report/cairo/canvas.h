@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cairo/cairo.h>
+
+#include <memory>
+#include <string>
+
+#include "base/files.h"
+
+namespace lockstep {
+
+// A cairo context that text and lines are drawn on.
+class Canvas {
+ public:
+  explicit Canvas(cairo_surface_t* surface) : c_(cairo_create(surface), cairo_destroy) {
+    use_font(false);
+  }
+  cairo_t* context() const { return c_.get(); }
+
+  void use_font(bool bold) {
+    cairo_select_font_face(c_.get(), "sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+  }
+  void colour(double r, double g, double b) { cairo_set_source_rgb(c_.get(), r, g, b); }
+  // align: 0 from here on, 0.5 centred, 1 up to here
+  void text(double x, double y, const std::string& words, double size, double align,
+            double angle = 0);
+  double width_of(const std::string& words, double size);
+  // The words, cut with "…" where they are wider than that.
+  std::string fitted(const std::string& words, double size, double width);
+  void line(double x0, double y0, double x1, double y1);
+
+ private:
+  std::unique_ptr<cairo_t, void (*)(cairo_t*)> c_;
+};
+
+// Ends the surface; a Failure that names the file where something did not work.
+void finish(cairo_surface_t* surface, cairo_status_t status, const fs::path& file);
+
+}  // namespace lockstep

@@ -1,0 +1,147 @@
+#include "study/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/nearest.h"
+#include "report/numbers.h"
+
+namespace lockstep {
+namespace {
+
+std::string short_name(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+// "1 rank", "2 nodes", "threads=1"
+std::string amount(const std::string& scale, double n) {
+  const bool whole = n == static_cast<double>(static_cast<int64_t>(n));
+  if (whole && scale == "parallel.ranks") return plural(static_cast<int64_t>(n), "rank");
+  if (whole && scale == "crossval.nodes") return plural(static_cast<int64_t>(n), "node");
+  return short_name(scale) + "=" + count_text(n);
+}
+
+// The points that others are compared with, in the fewest words that are true of all of them.
+std::string base_name(const StudyResults& r) {
+  std::set<double> sizes;
+  std::set<std::string> labels;
+  std::set<RunKind> kinds;
+  for (const PointResult& p : r.points)
+    if (const PointResult* base = r.base_of(p)) {
+      sizes.insert(scale_of(r.study, base->point).value_or(0));
+      labels.insert(base->point.label);
+      kinds.insert(base->kind());
+    }
+  if (labels.empty()) return "the base";
+  const bool one_size = sizes.size() == 1 && *sizes.begin() > 0;
+  const std::string name = one_size             ? amount(r.study.scale, *sizes.begin())
+                           : labels.size() == 1 ? "'" + *labels.begin() + "'"
+                                                : "the base";
+  if (kinds.size() > 1 || *kinds.begin() == RunKind::measured) return name;
+  return fmt::format("{} ({})", name, kind_name(*kinds.begin()));
+}
+
+// Keys and values of a point beside what grows.
+std::string rest_of(const StudyPoint& point, const std::string& scale) {
+  std::string text;
+  for (const auto& [key, value] : point.keys)
+    if (key != scale) text += (text.empty() ? "" : ", ") + short_name(key) + "=" + value;
+  return text;
+}
+
+// The smallest and the largest of a figure along one curve; apart from each other as soon as one
+// curve has them apart.
+struct Range {
+  double low = 0, high = 0;
+  bool known = true;
+  bool fixed() const { return known && low == high; }
+  std::string text() const { return count_text(low) + " to " + count_text(high); }
+};
+
+Range range_along_curves(const StudyResults& r, std::optional<double> RunRecord::*figure) {
+  std::map<std::string, Range> curves;
+  for (const PointResult& p : r.points)
+    for (const RunRecord& run : p.runs) {
+      const std::string curve = curve_of(r, p.point);
+      const auto value = run.*figure;
+      if (!value) return {.known = false};
+      const auto [at, is_new] = curves.try_emplace(curve, Range{*value, *value});
+      at->second.low = std::min(at->second.low, *value);
+      at->second.high = std::max(at->second.high, *value);
+    }
+  Range widest;
+  for (const auto& [curve, range] : curves)
+    if (range.high - range.low >= widest.high - widest.low) widest = range;
+  return widest;
+}
+
+bool all_full_batches(const StudyResults& r) {
+  return std::all_of(r.points.begin(), r.points.end(), [](const PointResult& p) {
+    return std::all_of(p.runs.begin(), p.runs.end(),
+                       [](const RunRecord& run) { return run.full_batch; });
+  });
+}
+
+}  // namespace
+
+std::string title_of(const ColumnKind& column, const StudyResults& r) {
+  if (!column.derived) return column.title;
+  if (column.name == "gain") return column.title + " against the slowest";
+  return column.title + (column.name == "speed_up" ? " over " : " against ") + base_name(r);
+}
+
+bool has_scale(const StudyResults& r) {
+  std::set<double> sizes;
+  for (const PointResult& p : r.points) {
+    const auto size = scale_of(r.study, p.point);
+    if (!size) return false;
+    sizes.insert(*size);
+  }
+  return sizes.size() > 1;
+}
+
+std::string curve_of(const StudyResults& r, const StudyPoint& point) {
+  // Where every point differs in something else too, that is no reason for a curve of its own.
+  std::set<std::string> rests;
+  for (const PointResult& p : r.points) rests.insert(rest_of(p.point, r.study.scale));
+  return rests.size() == r.points.size() ? "" : rest_of(point, r.study.scale);
+}
+
+ScalingTitle scaling_title(const StudyResults& r) {
+  if (r.study.more_is == "weak") {
+    const Range range = range_along_curves(r, &RunRecord::batch_per_rank);
+    if (range.fixed()) return {"Weak scaling", ""};
+    if (range.known)
+      return {"Scaling", "not weak scaling: the batch per rank goes from " + range.text()};
+  } else {
+    const Range range = range_along_curves(r, &RunRecord::global_batch);
+    if (range.fixed() || all_full_batches(r)) return {"Strong scaling", ""};
+    if (range.known)
+      return {"Scaling", "not strong scaling: the global batch goes from " + range.text()};
+  }
+  return {"Scaling", "the batches of some runs are not known"};
+}
+
+const PublishedPoint* published_of(const StudyResults& r, const StudyPoint& point) {
+  if (!point.differs.empty()) return nullptr;
+  for (const PublishedPoint& p : r.study.published)
+    if (p.label == point.label) return &p;
+  return nullptr;
+}
+
+std::string note_on_published(const StudyResults& r) {
+  std::vector<std::string> differs;
+  for (const PointResult& p : r.points) {
+    const bool published =
+        std::any_of(r.study.published.begin(), r.study.published.end(),
+                    [&](const PublishedPoint& other) { return other.label == p.point.label; });
+    for (const std::string& key : p.point.differs)
+      if (published && std::find(differs.begin(), differs.end(), key) == differs.end())
+        differs.push_back(key);
+  }
+  if (differs.empty()) return "";
+  return "Published figures are left out where these runs cannot be compared with them: " +
+         join(differs, ", ") + ".";
+}
+
+}  // namespace lockstep
