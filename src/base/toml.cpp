@@ -60,6 +60,42 @@ void collect(const toml::table& table, const std::string& prefix, const std::str
   }
 }
 
+constexpr int most_parts = 20;  // of a dotted key
+
+// The line of a key with more parts; 0 where there is none. A key of 100,000 parts would make
+// tables as deep, and taking them apart would exhaust the stack. Values within values are limited
+// by the parser itself.
+int line_of_long_key(const std::string& text) {
+  int line = 1, dots = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      const std::string three(3, c),
+          quote = text.compare(at, 3, three) == 0 ? three : three.substr(2);
+      size_t end = at + quote.size();
+      while (end < text.size() && text.compare(end, quote.size(), quote) != 0) {
+        if (c == '"' && text[end] == '\\') ++end;
+        if (end < text.size() && text[end] == '\n') {
+          if (quote.size() == 1) break;  // not closed: for the parser to say
+          ++line;
+        }
+        ++end;
+      }
+      at = end + quote.size() - 1;
+    } else if (c == '#') {
+      at = std::min(text.find('\n', at), text.size()) - 1;
+    } else if (c == '\n') {
+      ++line;
+      dots = 0;
+    } else if (c == '=' || c == ',' || c == '{' || c == '[') {
+      dots = 0;
+    } else if (c == '.' && ++dots >= most_parts) {
+      return line;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string TomlValue::type() const {
@@ -71,6 +107,8 @@ std::string TomlValue::type() const {
 namespace {
 
 TomlValues parse(const std::string& text, const std::string& source, bool any_lists) {
+  if (const int line = line_of_long_key(text))
+    throw UserError("{} line {}: a key has more than {} parts", source, line, most_parts);
   TomlValues values;
   try {
     collect(toml::parse(text, source), "", source, values, any_lists);
@@ -97,6 +135,7 @@ std::pair<std::string, TomlValue> parse_assignment(const std::string& assignment
     throw UserError("--set {}: expected key=value, for example --set train.epochs=3", assignment);
   const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
   const std::string where = "--set " + assignment;
+  if (line_of_long_key(value) > 0) return {key, {value, where}};  // no TOML, perhaps a path
   try {
     const toml::table table = toml::parse("value = " + value);
     TomlValue parsed = value_of(*table.get("value"), key, where);

@@ -1,5 +1,6 @@
 #include "report/figure.h"
 
+#include "base/error.h"
 #include "base/library.h"
 #include "report/cairo/library.h"
 #include "report/document.h"
@@ -13,30 +14,31 @@ const FigureLibrary& library() {
   return *loaded;
 }
 
-// Aside first, so that the file is never there in half.
+// Aside first, so that the file is never there in half. `write` says why it failed.
 template <typename Write>
 void write_aside(const fs::path& file, Write write) {
   const fs::path aside = file.string() + ".new";
-  try {
-    write(aside);
-    fs::rename(aside, file);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(aside, ignored);
-    throw;
+  std::string reason = write(aside);
+  std::error_code error;
+  if (reason.empty()) {
+    fs::rename(aside, file, error);
+    if (!error) return;
+    reason = error.message();
   }
+  fs::remove(aside, error);
+  throw Failure("cannot write {}: {}", file.string(), reason);
 }
 
 }  // namespace
 
 void draw(const Figure& figure, const fs::path& file) {
   write_aside(file, [&](const fs::path& aside) {
-    library().draw(figure, aside, file.extension() == ".png");
+    return library().draw(figure, aside, file.extension() == ".png");
   });
 }
 
 void write_pdf(const Document& document, const fs::path& file) {
-  write_aside(file, [&](const fs::path& aside) { library().write_pdf(document, aside); });
+  write_aside(file, [&](const fs::path& aside) { return library().write_pdf(document, aside); });
 }
 
 }  // namespace lockstep

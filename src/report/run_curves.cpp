@@ -49,7 +49,7 @@ std::string text(const Json& json, const char* key) {
 std::map<std::string, Curve> read_curves(const fs::path& folder, size_t most_points) {
   const fs::path metrics = folder / "metrics.jsonl";
   std::map<std::string, Curve> curves;
-  if (!fs::exists(metrics)) return curves;
+  if (!fs::is_regular_file(metrics)) return curves;
   const std::string content = read_text(metrics);
   for (size_t at = 0, end; (end = content.find('\n', at)) != std::string::npos; at = end + 1) {
     const auto line = parse(content.substr(at, end - at), deepest_line);
@@ -73,7 +73,7 @@ std::map<std::string, Curve> read_curves(const fs::path& folder, size_t most_poi
 }
 
 std::vector<LaneEvent> read_lanes(const fs::path& folder) {
-  if (!fs::exists(folder / "trace.json")) return {};
+  if (!fs::is_regular_file(folder / "trace.json")) return {};
   // An array of events is a trace too.
   const auto trace = parse("{\"trace\":" + read_text(folder / "trace.json") + "}", deepest_trace);
   if (!trace) return {};

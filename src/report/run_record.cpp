@@ -110,7 +110,7 @@ std::string RunRecord::shown_name() const {
 
 RunRecord read_run_record(const fs::path& folder) {
   const fs::path file = folder / "summary.json", config = folder / "config.toml";
-  if (!fs::exists(file))
+  if (!fs::is_regular_file(file))
     throw UserError("{} has no summary.json: not a run folder, or a run that has not ended",
                     folder.string());
   RunRecord record{.name = fs::canonical(folder).filename().string(), .path = folder};
@@ -143,7 +143,7 @@ RunRecord read_run_record(const fs::path& folder) {
   record.kind = keys.flag("simulated") ? RunKind::simulated
                 : oversubscribed       ? RunKind::oversubscribed
                                        : RunKind::measured;
-  if (fs::exists(config)) {
+  if (fs::is_regular_file(config)) {
     record.config = read_text(config);
     add_settings(config, std::max<int64_t>(1, record.ranks / groups), record);
   }

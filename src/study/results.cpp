@@ -125,7 +125,7 @@ StudyResults collect_results(const Study& study, const fs::path& folder) {
     for (int64_t repeat = 0; repeat < study.repeats; ++repeat) {
       const fs::path run = run_folder(folder, point, repeat);
       try {
-        if (fs::exists(run / "failed.txt")) {
+        if (fs::is_regular_file(run / "failed.txt")) {
           result.failures.push_back(read_text(run / "failed.txt"));
           continue;
         }

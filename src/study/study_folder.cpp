@@ -27,7 +27,7 @@ Study load_study(const fs::path& folder) {
   const fs::path file = folder / "study.toml";
   Study study = parse_study(read_text(file), file.string(), fs::exists(folder / "quick"));
   if (study.name.empty()) study.name = fs::canonical(folder).filename().string();
-  if (!fs::exists(folder / "changes")) return study;
+  if (!fs::is_regular_file(folder / "changes")) return study;
   std::istringstream lines(read_text(folder / "changes"));
   std::vector<std::string> changes;
   for (std::string line; std::getline(lines, line);) changes.push_back(line);

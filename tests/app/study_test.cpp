@@ -112,6 +112,11 @@ TEST_F(Studies, AndRunsThatAreDamagedOrHostileDoNotEndAReport) {
   EXPECT_EQ(ended.code, 0);
   expect_says(ended.err, {"skipped: bad\\x1b[2J", "nested more than"});
   EXPECT_EQ(ended.err.find('\x1b'), std::string::npos);
+  for (const char* file : {"none/r.pdf", "none/r.svg", "none/r.html"}) {
+    const Ended unwritten = lockstep({"report", "a", "-o", file});
+    EXPECT_EQ(unwritten.code, 1) << file;
+    expect_says(unwritten.err, {"cannot write none/r."});
+  }
   const Ended other = lockstep({"report", "a", "-o", "r.docx"});
   EXPECT_EQ(other.code, 2);
   expect_says(other.err, {".html .md .csv .tex .svg .png .pdf"});

@@ -47,6 +47,32 @@ TEST(Toml, ListsHoldTextsOnly) {
             "my.toml line 2: x holds something that is not a string");
 }
 
+TEST(Toml, AKeyOfTooManyPartsIsRefusedBeforeItExhaustsTheStack) {
+  std::string dots;
+  for (int i = 0; i < 100'000; ++i) dots += "a.";
+  for (const std::string& text :
+       {dots + "a = 1", "[" + dots + "a]\nx = 1", "x = {" + dots + "a = 1}",
+        "x = [\n{b = [\n{\"=\"." + dots + "a = 1}]}]"}) {
+    try {
+      parse_toml_lists("\n" + text, "t.toml");
+      ADD_FAILURE() << "accepted";
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("a key has more than 20 parts"), std::string::npos)
+          << std::string(error.what()).substr(0, 200);
+    }
+  }
+  EXPECT_EQ(parse_assignment("x={" + dots + "a=1}").first, "x");
+}
+
+TEST(Toml, DotsInTextsAndNumbersAreNoPartsOfKeys) {
+  const std::string dots(1000, '.');
+  const TomlValues values = parse_toml("a = \"" + dots + "\"  # " + dots + "\nb = '''\n" + dots +
+                                           "\n" + dots + "'''\nc = \"\\\"" + dots + "\"\nd = 0.5\n",
+                                       "t.toml");
+  EXPECT_EQ(values.size(), 4u);
+  EXPECT_EQ(std::get<std::string>(parse_assignment("data.path=" + dots).second.data), dots);
+}
+
 TEST(Toml, DatesAreNoValues) {
   EXPECT_NE(error_of_text("x = 2026-01-01\n").find("the value of x is neither"), std::string::npos);
 }

@@ -3,6 +3,8 @@
 
 #include "study/report_file.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
 
 #include "base/error.h"
@@ -117,6 +119,16 @@ TEST_F(Reports, SkipRunsWithWrongTypesAndSayWhichKey) {
   report({folder() / "bad", run("good")}, "r.html");
   ASSERT_EQ(skipped_.size(), 1u);
   expect_says(skipped_[0], {"bad/config.toml", "line 2"});
+}
+
+TEST_F(Reports, DoNotWaitForWhatIsNoFile) {
+  make_folder(folder() / "pipe");
+  ASSERT_EQ(::mkfifo((folder() / "pipe/summary.json").c_str(), 0600), 0);
+  make_folder(folder() / "endless");
+  fs::create_symlink("/dev/zero", folder() / "endless/summary.json");
+  report({folder() / "pipe", folder() / "endless", run("good")}, "r.md");
+  ASSERT_EQ(skipped_.size(), 2u);
+  for (const std::string& reason : skipped_) expect_says(reason, {"has no summary.json"});
 }
 
 TEST_F(Reports, PassOverMetricsAndTracesThatCannotBeRead) {

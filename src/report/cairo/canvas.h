@@ -5,8 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "base/files.h"
-
 namespace lockstep {
 
 // A cairo context that text and lines are drawn on.
@@ -34,7 +32,7 @@ class Canvas {
   std::unique_ptr<cairo_t, void (*)(cairo_t*)> c_;
 };
 
-// Ends the surface; a Failure that names the file where something did not work.
-void finish(cairo_surface_t* surface, cairo_status_t status, const fs::path& file);
+// Ends the surface and says why it could not be written; "" where it was.
+std::string finish(cairo_surface_t* surface, cairo_status_t status);
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double pixels = 2;  // of a PNG for each unit
 
-void draw_to_file(const Figure& figure, const fs::path& file, bool png) {
+std::string draw_to_file(const Figure& figure, const fs::path& file, bool png) {
   using Surface = std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)>;
   const Surface surface(
       png ? cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(figure_width * pixels),
@@ -27,7 +27,7 @@ void draw_to_file(const Figure& figure, const fs::path& file, bool png) {
   }
   if (status == CAIRO_STATUS_SUCCESS && png)
     status = cairo_surface_write_to_png(surface.get(), file.c_str());
-  finish(surface.get(), status, file);
+  return finish(surface.get(), status);
 }
 
 }  // namespace

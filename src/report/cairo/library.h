@@ -4,10 +4,12 @@
 
 namespace lockstep {
 
-// What the library lockstep_figures offers; it is loaded when figures are drawn.
+// What the library lockstep_figures offers; it is loaded when figures are drawn. Both say why they
+// failed, or "": the program has the C++ library linked in, and an exception of this library would
+// not be caught there.
 struct FigureLibrary {
-  void (*draw)(const Figure& figure, const fs::path& file, bool png);
-  void (*write_pdf)(const Document& document, const fs::path& file);
+  std::string (*draw)(const Figure& figure, const fs::path& file, bool png);
+  std::string (*write_pdf)(const Document& document, const fs::path& file);
 };
 
 }  // namespace lockstep

@@ -235,7 +235,7 @@ class Pages {
 
 }  // namespace
 
-void draw_pdf(const Document& document, const fs::path& file) {
+std::string draw_pdf(const Document& document, const fs::path& file) {
   const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
       cairo_pdf_surface_create(file.c_str(), page_width, page_height), cairo_surface_destroy);
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE,
@@ -246,7 +246,7 @@ void draw_pdf(const Document& document, const fs::path& file) {
     pages.write(document);
     status = pages.status();
   }
-  finish(surface.get(), status, file);
+  return finish(surface.get(), status);
 }
 
 }  // namespace lockstep

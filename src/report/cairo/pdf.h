@@ -4,6 +4,7 @@
 
 namespace lockstep {
 
-void draw_pdf(const Document& document, const fs::path& file);
+// Says why it could not be written; "" where it was.
+std::string draw_pdf(const Document& document, const fs::path& file);
 
 }  // namespace lockstep
