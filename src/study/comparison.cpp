@@ -25,9 +25,10 @@ std::string amount(const std::string& scale, double n) {
 std::string base_name(const StudyResults& r) {
   std::set<double> sizes;
   std::set<std::string> labels;
-  std::set<RunKind> kinds;
+  std::set<RunKind> kinds, all_kinds;
   for (const PointResult& p : r.points)
     if (const PointResult* base = r.base_of(p)) {
+      all_kinds.insert(p.kind());
       sizes.insert(scale_of(r.study, base->point).value_or(0));
       labels.insert(base->point.label);
       kinds.insert(base->kind());
@@ -37,7 +38,9 @@ std::string base_name(const StudyResults& r) {
   const std::string name = one_size             ? amount(r.study.scale, *sizes.begin())
                            : labels.size() == 1 ? "'" + *labels.begin() + "'"
                                                 : "the base";
-  if (kinds.size() > 1 || *kinds.begin() == RunKind::measured) return name;
+  // Where all points are measured, so is the base.
+  if (kinds.size() > 1 || (all_kinds.size() == 1 && all_kinds.contains(RunKind::measured)))
+    return name;
   return fmt::format("{} ({})", name, kind_name(*kinds.begin()));
 }
 

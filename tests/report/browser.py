@@ -72,6 +72,12 @@ def check(browser, page):
     expect(browser.run("return document.documentElement.scrollWidth <= window.innerWidth + 1"), "nothing sticks out sideways")
 
     heads = browser.run("return [...document.querySelectorAll('table')[0].tHead.rows[0].cells].map((c) => c.textContent)")
+    for head in ("kind", "ranks", "batch per rank", "global batch", "learning rate", "speed-up over 1 rank"):
+        expect(any(text.startswith(head) for text in heads), f"the table has a column '{head}': {heads}")
+    charts = browser.run("return [...document.querySelectorAll('figure')].map((f) => f.textContent)")
+    expect(any(text.startswith("Scaling: speed-up over 1 rank") and "the global batch goes from" in text for text in charts), "scaling says that its batch grows")
+    tiles = browser.run("return [...document.querySelectorAll('.card')].map((c) => c.textContent)")
+    expect(any("measured" in text for text in tiles) and all("NaN" not in text for text in tiles), f"tiles say their kind: {tiles}")
     total = heads.index("total s")
     for ascending in (True, False):
         browser.run(f"document.querySelectorAll('table')[0].tHead.rows[0].cells[{total}].click()")

@@ -174,6 +174,7 @@ TEST_F(Results, OfTimesThatCannotBeDividedHaveNoSpeedUp) {
 TEST_F(Results, CallSimulatedPointsSimulatedInTablesAndFigures) {
   for (const int ranks : {1, 2, 4}) run_of(ranks, "global", ranks == 4);
   EXPECT_EQ(table().rows[2][1], "simulated");
+  EXPECT_EQ(scaling().y_label, "speed-up over 1 rank (measured)");
   EXPECT_EQ(scaling().series[0].points[2].kind, RunKind::simulated);
   expect_says(results_json(collect_results(study_, folder())), {"\"kind\": \"simulated\""});
 }

@@ -73,8 +73,9 @@ function legendOf(series, redraw) {
 // chart: {title, x, y, series: [{name, dashed, points: [[x, y, low, high, mark]]}], zero}
 function lineChart(chart) {
   const width = 480, height = 280, left = 54, right = 12, top = 12, bottom = 40;
-  const { figure, tip } = frame(chart.title);
-  const svg = svgNode("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
+  const title = chart.y && chart.y !== chart.title ? `${chart.title}: ${chart.y}` : chart.title;
+  const { figure, tip } = frame(title);
+  const svg = svgNode("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });
   figure.append(svg);
   let toX, fromX, visible;
   const draw = () => {
@@ -179,7 +180,7 @@ function barChart(chart) {
   const svg = svgNode("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
   const toX = (v) => left + (Math.max(0, v) / most) * (width - left - 64);
   chart.names.forEach((name, i) => {
-    const text = name.length > 27 ? name.slice(0, 26) + "…" : name;
+    const text = name.length > 23 ? name.slice(0, 22) + "…" : name;
     svgNode("text", { x: left - 8, y: i * row + 18, "text-anchor": "end" }, svg).textContent = text;
   });
   chart.series.forEach((s, k) => {
