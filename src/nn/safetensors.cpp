@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/digests.h"
 #include "base/error.h"
 
 namespace lockstep {
@@ -135,6 +136,7 @@ TensorFile read_safetensors(const fs::path& path) {
   const Json header = parse_header(path, text);
 
   TensorFile result;
+  result.has_digest = expect_undamaged(path);
   std::vector<Place> places;
   const uint64_t data = size - sizeof(length) - length;
   for (const auto& [name, json] : header.items()) {

@@ -24,10 +24,12 @@ std::vector<uint8_t> safetensors_bytes(const std::vector<NamedTensor>& tensors,
 struct TensorFile {
   std::vector<NamedTensor> tensors;
   Metadata metadata;
+  bool has_digest = false;  // one lies beside the file, and was compared
 };
 
 // Checks the whole header against the file's size before it allocates anything for a tensor:
-// lengths, overlaps, holes and overflow are errors that name the tensor and the bytes.
+// lengths, overlaps, holes and overflow are errors that name the tensor and the bytes. So is
+// content that does not match a digest beside the file.
 TensorFile read_safetensors(const fs::path& path);
 
 }  // namespace lockstep
