@@ -42,9 +42,10 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
                                   r.threads == 1 ? "" : "s"),
             .seed = c.seed,
             .parameters = network.parameter_count(),
-            .epochs = static_cast<int64_t>(std::ceil(r.epochs)),
+            .epochs = r.epochs,
             .train_loss = unknown,
-            .train_accuracy = unknown};
+            .train_accuracy = unknown,
+            .global_batch = r.global_batch};
   s.gradient_seconds = r.times.compute;
   for (double left = r.epochs; left > 0; left -= 1)
     s.epoch_seconds.push_back(r.epoch_seconds * std::min(1.0, left));
@@ -81,7 +82,8 @@ void write_simulated_run(const fs::path& folder, const SimulatedPoint& point, co
   RunConfig config = point.config;
   config.report.tensorboard = false;  // it cannot mark what is simulated
   RunFolder files(folder, config);
-  for (int64_t epoch = 1; epoch <= summary.epochs; ++epoch)
+  const auto epochs = static_cast<int64_t>(summary.epoch_seconds.size());
+  for (int64_t epoch = 1; epoch <= epochs; ++epoch)
     files.epoch_done({.epoch = epoch,
                       .global_step = config.train.steps > 0
                                          ? std::min(config.train.steps, epoch * r.steps)

@@ -14,18 +14,121 @@ constexpr double worth_a_word = 0.1;  // of the time
 
 double total(const StepTimes& t) { return t.load + t.compute + t.exposed + t.waiting; }
 
-std::string communication_bound(const ParallelFigures& f, double compute, double exposed) {
-  // A batch that makes computing ten times as long as what is exposed now.
-  const double factor = exposed / std::max(compute, 1e-9) / worth_a_word;
+std::string percent(double share) { return fmt::format("{:.0f}%", share * 100); }
+
+// Where the time goes, the largest share first.
+std::vector<std::pair<const char*, double>> shares_of(const ParallelFigures& f) {
+  std::vector<std::pair<const char*, double>> shares = {
+      {"computing", f.computing_share},
+      {"communication that nothing hides", f.exposed_share},
+      {"waiting for slower ranks", f.waiting_share},
+      {"loading samples", f.loading_share}};
+  std::ranges::stable_sort(shares,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
+  return shares;
+}
+
+// A batch that makes computing ten times as long as what is exposed now.
+std::string communication_advice(const ParallelFigures& f) {
+  if (f.strategy == "average-weights")
+    return "average less often (parallel.average, parallel.average_steps)";
+  const double factor = f.exposed_seconds / std::max(f.compute_seconds, 1e-9) / worth_a_word;
   const auto batch = std::bit_ceil(static_cast<uint64_t>(
       std::ceil(static_cast<double>(f.global_batch) * std::max(2.0, factor))));
-  const std::string advice =
-      f.strategy == "average-weights"
-          ? "average less often (parallel.average, parallel.average_steps)"
-          : fmt::format("try a global batch >= {}, or strategy average-weights every 8 steps",
-                        batch);
-  return fmt::format("each step sends {:.2g} MB and computes {:.2g} ms: communication-bound; {}",
-                     static_cast<double>(f.bytes_per_step) / 1e6, compute * 1e3, advice);
+  return fmt::format(
+      "try a global batch >= {}, or strategy average-weights every 8 steps; both change what is "
+      "learnt, so compare the accuracy",
+      batch);
+}
+
+size_t slowest_rank(const ParallelFigures& f) {
+  size_t slowest = 0;
+  for (size_t r = 0; r < std::min(f.by_rank.size(), static_cast<size_t>(f.training)); ++r)
+    if (f.by_rank[r].times.compute > f.by_rank[slowest].times.compute) slowest = r;
+  return slowest;
+}
+
+// How many times as long as in the baseline a sample is computed on; 0: not known.
+double slowdown_of_computing(const ParallelFigures& f) {
+  if (!f.baseline || f.baseline->batch <= 0 || f.baseline->gradient_seconds <= 0) return 0;
+  const double mine = static_cast<double>(f.global_batch) / static_cast<double>(f.training);
+  const double alone = f.baseline->gradient_seconds / static_cast<double>(f.baseline->batch);
+  return mine > 0 ? f.compute_seconds / mine / alone : 0;
+}
+
+// Everything that costs over a tenth, the worst first: sentences that agree with the shares.
+std::vector<std::string> reasons(const ParallelFigures& f) {
+  if (f.oversubscribed)
+    return {fmt::format(
+        "{} ranks share {} cores (oversubscribed): they take turns, so times say nothing about "
+        "scaling; use at most one thread per core",
+        f.ranks, f.cores)};
+  std::vector<std::pair<double, std::string>> found;  // by the share of the time it costs
+  const double together = f.exposed_share + f.waiting_share;
+  if (together > worth_a_word && f.compute_seconds < 200e-6) {
+    found.emplace_back(
+        together,
+        fmt::format("each step computes only {:.0f} microseconds, too little to share: ranks spend "
+                    "{} of the time on each other; use fewer ranks, or a larger batch (compare the "
+                    "accuracy)",
+                    f.compute_seconds * 1e6, percent(together)));
+  } else {
+    if (f.exposed_share > worth_a_word)
+      found.emplace_back(
+          f.exposed_share,
+          fmt::format("each step sends {:.2g} MB and computes {:.2g} ms, and {} of the time is "
+                      "communication that nothing hides; {}",
+                      static_cast<double>(f.bytes_per_step) / 1e6, f.compute_seconds * 1e3,
+                      percent(f.exposed_share), communication_advice(f)));
+    if (f.waiting_share > worth_a_word) {
+      const size_t slowest = slowest_rank(f);
+      found.emplace_back(f.waiting_share,
+                         fmt::format("ranks wait {} of the time; rank {} on host {} computes {} "
+                                     "longer than the mean: is something else running there?",
+                                     percent(f.waiting_share), slowest, f.by_rank[slowest].host,
+                                     percent(f.imbalance)));
+    }
+  }
+  if (f.loading_share > worth_a_word)
+    found.emplace_back(f.loading_share, fmt::format("{} of the time goes into loading samples; try "
+                                                    "data.workers = 2",
+                                                    percent(f.loading_share)));
+  if (const double slowdown = slowdown_of_computing(f); slowdown > 1.25) {
+    const double mine = static_cast<double>(f.global_batch) / static_cast<double>(f.training);
+    found.emplace_back(
+        f.computing_share * (1 - 1 / slowdown),
+        fmt::format("computing {:.0f} samples takes {:.3g} ms, alone it took {:.3g}: the cores "
+                    "were busy with something else, or are shared by the ranks",
+                    mine, f.compute_seconds * 1e3, f.compute_seconds * 1e3 / slowdown));
+  }
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> texts;
+  for (auto& [cost, text] : found) texts.push_back(std::move(text));
+  return texts;
+}
+
+// The one place that decides what a run is bound by and what to say about it.
+void diagnose(ParallelFigures& f) {
+  const auto shares = shares_of(f);
+  f.bound = fmt::format("{} ({} of the time)", shares[0].first, percent(shares[0].second));
+  for (size_t i = 1; i < shares.size(); ++i)
+    if (shares[i].second > 0.02)
+      f.bound +=
+          fmt::format("{}{} {}", i == 1 ? "; " : ", ", shares[i].first, percent(shares[i].second));
+  if (f.oversubscribed) f.bound += ", on more threads than cores";
+  std::vector<std::string> all = reasons(f);
+  if (f.baseline && f.speed_up < 1) {
+    if (all.empty() && shares[1].second > 0.02)
+      all.push_back(
+          fmt::format("{} takes {} of the time", shares[1].first, percent(shares[1].second)));
+    if (all.empty())
+      all.emplace_back(
+          "time goes into computing, more per sample than alone: smaller batches per "
+          "rank, or cores that were busy");
+    all.front() = fmt::format("slower than {} ({:.2f} times its speed): {}", f.baseline->run,
+                              f.speed_up, all.front());
+  }
+  f.diagnosis = fmt::format("{}", fmt::join(all, "\n"));
 }
 
 }  // namespace
@@ -47,6 +150,7 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
                           int64_t bytes_per_step, int64_t global_batch,
                           const std::string& strategy) {
   ParallelFigures f{.ranks = static_cast<int64_t>(ranks.size()),
+                    .training = training,
                     .strategy = strategy,
                     .bytes_per_step = bytes_per_step,
                     .global_batch = global_batch};
@@ -61,22 +165,17 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
     for (size_t i = 0; i < r.cores.size(); ++i) host.cores[i] |= r.cores[i];
     host.threads += r.threads;
   }
-  int cores = 0;
+  f.cores = 0;
   for (const auto& [name, host] : hosts) {
     int here = 0;
     for (const uint64_t word : host.cores) here += std::popcount(word);
     f.oversubscribed = f.oversubscribed || host.threads > here;
-    cores += here;
+    f.cores += here;
   }
   f.hosts = static_cast<int64_t>(hosts.size());
 
   StepTimes sum;
-  size_t slowest = 0;
-  for (size_t r = 0; r < static_cast<size_t>(training); ++r) {
-    const StepTimes& t = ranks[r].times;
-    sum += t;
-    if (t.compute > ranks[slowest].times.compute) slowest = r;
-  }
+  for (size_t r = 0; r < static_cast<size_t>(training); ++r) sum += ranks[r].times;
   const double all = std::max(total(sum), 1e-9), count = static_cast<double>(training);
   const double mean_compute = std::max(sum.compute / count, 1e-9);
   f.computing_share = sum.compute / all;
@@ -84,31 +183,20 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
   f.exposed_share = sum.exposed / all;
   f.waiting_share = sum.waiting / all;
   f.loading_share = sum.load / all;
-  f.imbalance = ranks[slowest].times.compute / mean_compute - 1;
+  f.imbalance = ranks[slowest_rank(f)].times.compute / mean_compute - 1;
 
   const double each = count * static_cast<double>(std::max<int64_t>(1, steps));
-  if (f.oversubscribed)
-    f.diagnosis = fmt::format(
-        "{} ranks share {} cores (oversubscribed): they take turns, so times say nothing about "
-        "scaling; use at most one thread a core",
-        f.ranks, cores);
-  else if (f.exposed_share + f.waiting_share > worth_a_word && sum.compute / each < 200e-6)
-    f.diagnosis = fmt::format(
-        "each step computes {:.0f} microseconds only, too little to share: ranks spend {:.0f}% of "
-        "the "
-        "time on each other; use fewer ranks or a larger batch",
-        sum.compute / each * 1e6, (f.exposed_share + f.waiting_share) * 100);
-  else if (f.exposed_share > worth_a_word && f.exposed_share >= f.waiting_share)
-    f.diagnosis = communication_bound(f, sum.compute / each, sum.exposed / each);
-  else if (f.waiting_share > worth_a_word)
-    f.diagnosis = fmt::format(
-        "ranks wait {:.0f}% of the time; rank {} on host {} computes {:.0f}% longer than the mean: "
-        "is something else running there?",
-        f.waiting_share * 100, slowest, ranks[slowest].host, f.imbalance * 100);
-  else if (f.loading_share > worth_a_word)
-    f.diagnosis = fmt::format("{:.0f}% of the time goes into loading samples; try data.workers = 2",
-                              f.loading_share * 100);
+  f.compute_seconds = sum.compute / each;
+  f.exposed_seconds = sum.exposed / each;
+  diagnose(f);
   return f;
+}
+
+void compare(ParallelFigures& f, const Baseline& baseline, double samples_per_second) {
+  f.baseline = baseline;
+  f.speed_up = samples_per_second / baseline.samples_per_second;
+  f.efficiency = f.speed_up / static_cast<double>(f.ranks);
+  diagnose(f);
 }
 
 }  // namespace lockstep

@@ -16,4 +16,8 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
                           int64_t bytes_per_step, int64_t global_batch,
                           const std::string& strategy = "all-reduce");
 
+// Adds speed-up and efficiency over a run of one rank, and with them a reason where the run was
+// slower than that.
+void compare(ParallelFigures& figures, const Baseline& baseline, double samples_per_second);
+
 }  // namespace lockstep

@@ -69,20 +69,32 @@ struct RankTimes {
   StepTimes times;
 };
 
+// A run of one rank that one of several is compared with.
+struct Baseline {
+  std::string run;  // its folder
+  double samples_per_second = 0;
+  double gradient_seconds = 0;  // of a batch
+  int64_t batch = 0;            // samples; 0: not known
+};
+
 // How a run of several ranks went. Shares are of the time that training ranks spent in steps.
 struct ParallelFigures {
   int64_t ranks = 1, hosts = 1;
+  int64_t training = 1;  // ranks that have samples
+  int64_t cores = 1;     // that the ranks may use, on all hosts
   std::string backend, strategy;
   bool oversubscribed = false;  // more threads than cores
   double computing_share = 1, hidden_share = 0, exposed_share = 0, waiting_share = 0;
   double loading_share = 0;
   double imbalance = 0;  // how much longer the slowest rank computes than the mean
+  double compute_seconds = 0, exposed_seconds = 0;  // per step, mean of the training ranks
   int64_t bytes_per_step = 0, global_batch = 0;
   std::vector<RankTimes> by_rank;
-  // Against a run of one rank that the user named (--baseline); 0: not known.
-  double speed_up = 0, efficiency = 0;
-  std::vector<NamedFigure> own;  // of the strategy: staleness, ...
-  std::string diagnosis;         // empty: nothing to complain about
+  std::optional<Baseline> baseline;     // that the user named (--baseline)
+  double speed_up = 0, efficiency = 0;  // over it
+  std::vector<NamedFigure> own;         // of the strategy: staleness, ...
+  std::string bound;                    // what takes most of the time, in words
+  std::string diagnosis;                // empty: nothing to complain about
 };
 
 // Of a run that was simulated.
@@ -99,8 +111,11 @@ struct Summary {
   std::string name, data, device;
   int64_t seed = 0;
   int64_t parameters = 0;
-  int64_t epochs = 0;  // done
+  double epochs = 0;      // done; the last may be a part of one
+  double first_loss = 0;  // of the first step; 0: not known
   double train_loss = 0, train_accuracy = 0;
+  int64_t global_batch = 0;  // samples per step of all ranks together
+  double learning_rate = 0;  // before any schedule; multiplied by ranks where it scales with them
   std::optional<Evaluation> validation, test;
   int64_t best_epoch = 0;  // whose weights were kept, where the best are
   double read_seconds = 0;
@@ -113,6 +128,9 @@ struct Summary {
   std::vector<NamedFigure> figures;         // of the kind of data: precision_at_10, ...
   std::optional<ParallelFigures> parallel;  // where there are several ranks
   std::optional<SimulationFigures> simulated;
+
+  // It ended far above where it started: nothing was learnt.
+  bool loss_rose() const { return first_loss > 0 && train_loss > 1.5 * first_loss; }
 };
 
 const char* ending_name(Ending ending);

@@ -26,10 +26,47 @@ TEST(Diagnosis, SaysNothingWhereNothingIsWrong) {
 
 TEST(Diagnosis, TellsCommunicationBoundFromWaiting) {
   const std::string bound = said({rank(0.9, 2, 0.1), rank(0.9, 2, 0.1)});
-  EXPECT_TRUE(says(bound, "sends 2.8 MB and computes 9 ms: communication-bound")) << bound;
+  EXPECT_TRUE(says(bound, "sends 2.8 MB and computes 9 ms, and 67% of the time")) << bound;
   EXPECT_TRUE(says(bound, "batch >= 8192")) << bound;
+  EXPECT_TRUE(says(bound, "compare the accuracy")) << bound;
   const std::string slow = said({rank(5, 0.1, 5), rank(10, 0.1, 0)});
   EXPECT_TRUE(says(slow, "rank 1 on host a computes 33% longer")) << slow;
+}
+
+TEST(Diagnosis, AgreesWithTheShares) {
+  // 79.6% of the time is computing: communication is worth a word, but not what it is bound by.
+  const std::vector<RankTimes> ranks(2, rank(7.96, 1.8, 0.24));
+  const ParallelFigures f = summarise(ranks, 2, 100, 2'800'000, 256);
+  EXPECT_EQ(f.bound,
+            "computing (80% of the time); communication that nothing hides 18%, "
+            "waiting for slower ranks 2%");
+  EXPECT_TRUE(says(f.diagnosis, "18% of the time is communication")) << f.diagnosis;
+  EXPECT_FALSE(says(f.diagnosis, "bound")) << f.diagnosis;
+}
+
+TEST(Diagnosis, SlowerThanTheBaselineHasAReason) {
+  const Baseline alone{
+      .run = "runs/one", .samples_per_second = 5000, .gradient_seconds = 0.024, .batch = 128};
+  // Computing 128 samples took 24 ms alone and takes 68 ms now.
+  ParallelFigures f =
+      summarise(std::vector<RankTimes>(2, rank(6.8, 0.3, 0.1)), 2, 100, 2'800'000, 256);
+  compare(f, alone, 3500);
+  EXPECT_TRUE(says(f.diagnosis, "slower than runs/one (0.70 times its speed)")) << f.diagnosis;
+  EXPECT_TRUE(says(f.diagnosis, "takes 68 ms, alone it took 24")) << f.diagnosis;
+  EXPECT_TRUE(says(f.diagnosis, "cores were busy")) << f.diagnosis;
+  // Whatever the shares are, there is one.
+  for (const double waiting : {0.0, 0.2, 5.0}) {
+    ParallelFigures any =
+        summarise(std::vector<RankTimes>(2, rank(2.4, 0.01, waiting)), 2, 100, 2'800'000, 256);
+    compare(any, alone, 4000);
+    EXPECT_TRUE(says(any.diagnosis, "slower than runs/one")) << any.diagnosis;
+    EXPECT_GT(any.diagnosis.size(), 60u);
+  }
+  ParallelFigures quick =
+      summarise(std::vector<RankTimes>(2, rank(2.4, 0.01, 0)), 2, 100, 2'800'000, 256);
+  compare(quick, alone, 9900);
+  EXPECT_EQ(quick.diagnosis, "");
+  EXPECT_NEAR(quick.efficiency, 0.99, 1e-9);
 }
 
 TEST(Diagnosis, TellsTooLittleWorkAndSlowLoading) {
