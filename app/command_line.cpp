@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/nearest.h"
 #include "train/versions.h"
 #include "verb_data.h"
@@ -20,8 +21,9 @@ constexpr const char* examples =
 Examples:
   lockstep train cnn-690k                          train a preset
   lockstep train my.toml --set train.epochs=3      train your own, with a change
-  lockstep eval runs/cnn-690k                      test a trained network
+  lockstep eval                                    test the newest run (runs/latest)
   lockstep predict runs/cnn-690k digit.png         what is in this picture?
+  lockstep runs                                    what has been run, and its state
   lockstep models                                  presets and what they are made of
   lockstep data show mnist 0..24                   look at the data
   lockstep train cnn-690k --ranks 4                on four ranks
@@ -35,6 +37,18 @@ Examples:
   lockstep doctor                                  what does this machine have, what would hurt?
 )";
 
+// What 'lockstep' alone prints.
+constexpr const char* short_help =
+    R"(Trains neural networks in parallel and predicts how that training scales.
+
+  lockstep train cnn-690k                 train a preset on one core
+  lockstep train cnn-690k --ranks 2       on two MPI processes
+  lockstep eval                           test the newest run
+  lockstep simulate cnn-690k --cluster 10gbe-8x16 --ranks 1,8,64
+  lockstep models                         networks to start with
+  lockstep --help                         all verbs and more examples
+)";
+
 // Examples come first, then options and verbs.
 class Help final : public CLI::Formatter {
  public:
@@ -43,7 +57,16 @@ class Help final : public CLI::Formatter {
   }
 };
 
-void complain(const char* text) { fmt::print(stderr, "lockstep: {}\n", text); }
+// What an error quotes may come from a file: it must not reach the terminal as a command.
+void complain(const std::string& text) {
+  std::string shown;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    shown += (at == 0 ? "" : "\n") + printable(text.substr(at, end - at));
+    at = end + 1;
+  }
+  fmt::print(stderr, "lockstep: {}\n", shown);
+}
 
 std::vector<std::string> names_of_verbs(const CLI::App& app) {
   std::vector<std::string> names;
@@ -104,6 +127,8 @@ void add_verbs(CLI::App& app, const std::string& wanted) {
                                                                {"recommend", add_recommend_verb},
                                                                {"study", add_study_verb},
                                                                {"report", add_report_verb},
+                                                               {"runs", add_runs_verb},
+                                                               {"verify", add_verify_verb},
                                                                {"models", add_models_verb},
                                                                {"data", add_data_verb},
                                                                {"bench", add_bench_verb},
@@ -124,6 +149,10 @@ void add_verbs(CLI::App& app, const std::string& wanted) {
 
 int run_command_line(int argc, char** argv) {
   CLI::App app("", "lockstep");
+  if (argc < 2) {
+    fmt::print("{}", short_help);
+    return 0;
+  }
   try {
     add_verbs(app, argc > 1 ? argv[1] : "");
     app.parse(argc, argv);

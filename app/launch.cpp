@@ -21,16 +21,19 @@
 #include <vector>
 
 #include "base/error.h"
+#include "comm/backend/mpi.h"
 
 namespace lockstep {
 namespace {
 
-std::vector<std::string> own_words() {
+// How the program was called, for ranks that mpiexec starts by its path.
+constexpr const char* typed_variable = "LOCKSTEP_TYPED";
+
+std::vector<std::string> typed_words() {
   std::vector<std::string> words;
   std::ifstream all("/proc/self/cmdline");
   for (std::string word; std::getline(all, word, '\0');) words.push_back(word);
   if (words.empty()) throw Failure("cannot read /proc/self/cmdline, to start this program again");
-  words[0] = std::filesystem::read_symlink("/proc/self/exe").string();
   return words;
 }
 
@@ -124,6 +127,26 @@ class MpiexecOutput {
 
 }  // namespace
 
+std::vector<std::string> own_words() {
+  std::vector<std::string> words = typed_words();
+  words[0] = std::filesystem::read_symlink("/proc/self/exe").string();
+  return words;
+}
+
+std::string typed_program() {
+  if (const char* typed = std::getenv(typed_variable)) return typed;
+  return mpi_job_size() == 0 ? typed_words().front() : "";
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 void launch_ranks(int64_t ranks) {
   std::vector<std::string> words = {mpiexec(), "--oversubscribe",    "--bind-to", "none",
                                     "-n",      std::to_string(ranks)};
@@ -138,6 +161,7 @@ void launch_ranks(int64_t ranks) {
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   }
   if (::isatty(STDERR_FILENO)) ::setenv("LOCKSTEP_TERMINAL", "1", 1);
+  ::setenv(typed_variable, typed_words().front().c_str(), 1);
   std::fflush(nullptr);
   int errors[2];
   if (::pipe2(errors, O_CLOEXEC) != 0)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/names.h"
 #include "text.h"
 
 namespace lockstep {
@@ -41,8 +42,9 @@ void Progress::run_started(const RunStart& start) {
   start_ = start;
   began_ = epoch_began_ = last_shown_ = clock_.seconds();
   if (quiet_) return;
-  fmt::print(stderr, "{}: {} parameters on {}, {} training samples\n{}\n", start.name,
-             with_commas(start.parameters), start.data, with_commas(start.samples), start.device);
+  fmt::print(stderr, "{}: {} parameters on {}, {} training samples\n{}\n", printable(start.name),
+             with_commas(start.parameters), printable(start.data), with_commas(start.samples),
+             start.device);
   if (start.ranks > 1)
     fmt::print(stderr, "{} ranks, {}, strategy {}\n", start.ranks, start.backend, start.strategy);
   if (start.steps_done > 0)
@@ -91,13 +93,17 @@ void Progress::epoch_done(const EpochReport& r) {
 }
 
 std::string summary_table(const Summary& s, const std::string& folder) {
-  std::vector<std::vector<std::string>> rows = {{s.name, ending_name(s.ending)}};
+  std::string ending = ending_name(s.ending);
+  if (s.loss_rose())
+    ending += fmt::format(", but the loss rose from {:.4g} to {:.4g}: nothing was learnt",
+                          s.first_loss, s.train_loss);
+  std::vector<std::vector<std::string>> rows = {{printable(s.name), ending}};
   const auto add = [&](const char* what, const std::string& value) {
     rows.push_back({what, value});
   };
-  add("data", s.data);
+  add("data", printable(s.data));
   add("parameters", with_commas(s.parameters));
-  add("epochs", std::to_string(s.epochs));
+  add("epochs", fmt::format("{:.4g}", s.epochs));
   add("train loss / accuracy", fmt::format("{:.4f} / {}", s.train_loss, percent(s.train_accuracy)));
   if (s.validation)
     add("validation loss / accuracy",
@@ -119,15 +125,20 @@ std::string summary_table(const Summary& s, const std::string& folder) {
     const ParallelFigures& p = *s.parallel;
     add("ranks", fmt::format("{} ({}, {}{})", p.ranks, p.backend, p.strategy,
                              p.oversubscribed ? ", oversubscribed" : ""));
+    add("batch per rank / global",
+        fmt::format("{} / {}", (p.global_batch + p.training - 1) / p.training, p.global_batch));
+    add("learning rate", fmt::format("{:.4g}", s.learning_rate));
     add("time of ranks",
         fmt::format("computing {}, communication {} (and {} hidden), waiting {}, "
                     "loading {}",
                     percent(p.computing_share), percent(p.exposed_share), percent(p.hidden_share),
                     percent(p.waiting_share), percent(p.loading_share)));
-    if (p.speed_up > 0)
-      add("speed-up / efficiency", fmt::format("{:.2f} / {}", p.speed_up, percent(p.efficiency)));
+    if (p.baseline)
+      add("speed-up / efficiency",
+          fmt::format("{:.2f} / {} over {}", p.speed_up, percent(p.efficiency), p.baseline->run));
     for (const NamedFigure& figure : p.own)
       add(figure.name.c_str(), fmt::format("{:.3g}", figure.value));
+    add("bound by", p.bound);
     if (!p.diagnosis.empty()) text = p.diagnosis + "\n";
   }
   return table(rows) + text;

@@ -95,6 +95,13 @@ void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank
     launch_ranks(p.ranks);
 }
 
+std::string resume_command(const std::string& verb, const fs::path& folder, Communicator& ranks) {
+  const std::string rest = fmt::format("{} --resume {}", verb, shell_word(folder.string()));
+  if (const std::string typed = typed_program(); !typed.empty())
+    return shell_word(typed) + " " + rest;
+  return fmt::format("mpiexec -n {} {} {}", ranks.size(), shell_word(own_words().front()), rest);
+}
+
 std::string bind_rank(const RunConfig& config, Communicator& ranks) {
   if (config.parallel.affinity == "none") return "";
   const LocalRank local = local_rank(ranks);

@@ -24,6 +24,9 @@ void apply(const RankOptions& options, RunConfig& config);
 // under mpiexec, in which case this process ends with their exit code.
 void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank_main);
 
+// What to type to go on with an interrupted run in `folder`.
+std::string resume_command(const std::string& verb, const fs::path& folder, Communicator& ranks);
+
 // Binds the calling rank as the configuration says. The map, for rank 0 to show; empty: unbound.
 std::string bind_rank(const RunConfig& config, Communicator& ranks);
 

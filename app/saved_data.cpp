@@ -1,8 +1,24 @@
 #include "saved_data.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
+#include "train/run_claim.h"
 
 namespace lockstep {
+
+SavedRun open_run(const std::string& folder) {
+  const fs::path path = run_or_latest(folder);
+  if (folder.empty()) fmt::print(stderr, "{} is {}\n", latest_link().string(), path.string());
+  SavedRun run = load_run(path);
+  if (!run.has_digests) note_unchecked(path / "model");
+  return run;
+}
+
+void note_unchecked(const fs::path& folder) {
+  fmt::print(stderr, "note: {} has no digests.txt: its files were not checked for damage\n",
+             folder.string());
+}
 
 SavedData load_for(const SavedRun& run, const std::string& name, const std::string& split) {
   DataConfig config = run.config.data;
@@ -28,7 +44,14 @@ SavedData load_for(const SavedRun& run, const std::string& name, const std::stri
   data.part = split == "train" || whole_file ? s.train.get()
               : split == "test"              ? s.test.get()
                                              : s.validation.get();
-  if (!data.part) throw UserError("{} has no {} part; try --split train", s.provenance, split);
+  if (!data.part) {
+    std::vector<std::string> parts;
+    if (s.train) parts.emplace_back("train");
+    if (s.validation) parts.emplace_back("validation");
+    if (s.test) parts.emplace_back("test");
+    throw UserError("{} has no {} part; try --split {}", s.provenance, split,
+                    fmt::join(parts, " or --split "));
+  }
   if (!(data.part->sample_shape() == run.network->input()))
     throw UserError("{} has samples of {}, but the network was trained on {}", s.provenance,
                     data.part->sample_shape().text(), run.network->input().text());

@@ -7,6 +7,12 @@
 
 namespace lockstep {
 
+// A trained network: of the folder, or where it is empty of the newest run (runs/latest). Says on
+// stderr what it took and what could not be checked.
+SavedRun open_run(const std::string& folder);
+// Says on stderr that a model came without digests.
+void note_unchecked(const fs::path& folder);
+
 // Data to show to a trained network, normalised as its training data were.
 struct SavedData {
   DataSplits splits;

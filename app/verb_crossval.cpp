@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
+#include "comm/backend/mpi.h"
 #include "interrupt.h"
 #include "presets.h"
 #include "ranks.h"
 #include "text.h"
 #include "train/cross_validation.h"
+#include "train/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -19,7 +22,7 @@ struct Options {
   int64_t folds = 0, nodes = 0, groups = 0;
   int threads = 0;
   RankOptions ranks;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, force = false;
 };
 
 std::string with_deviation(const MeanAndDeviation& m, double scale, const char* unit) {
@@ -72,9 +75,7 @@ void crossval(const Options& options) {
     throw UserError(
         "a cross-validation needs all samples on every rank: use another parallel.strategy than "
         "\"scatter-gather\", and data.reading = \"all\"");
-  const fs::path path = resumes               ? fs::path(options.resume)
-                        : options.out.empty() ? fs::path("runs") / (config.name + "-crossval")
-                                              : fs::path(options.out);
+  if (!resumes && mpi_job_size() == 0) expect_free(options.out, options.force);
   SharedData shared;
   const InterruptGuard interrupt;
   run_ranks(config, [&](Communicator& ranks) {
@@ -82,13 +83,18 @@ void crossval(const Options& options) {
     bind_rank(config, ranks);
     const DataSplits& data = shared.get(config, ranks);
     expect_agreement(config, data, ranks);
+    std::optional<RunClaim> claim;  // rank 0's
+    if (ranks.rank() == 0)
+      claim.emplace(resumes
+                        ? RunClaim::for_resumed(options.resume)
+                        : RunClaim::for_new(config.name + "-crossval", options.out, options.force));
+    const fs::path path = gather_texts(ranks, claim ? claim->path().string() : "")[0];
     const double start = clock.seconds();
-    const FoldDone say = [&](const FoldResult& r, int64_t begun, int64_t all) {
+    const FoldDone say = [&](const FoldResult& r, const FoldProgress& p) {
       if (options.quiet) return;
-      const double left =
-          (clock.seconds() - start) * static_cast<double>(all - begun) / static_cast<double>(begun);
-      fmt::print(stderr, "{} ({} of {}): accuracy {}, {}; about {} left\n", r.task.name(), begun,
-                 all, percent(r.accuracy), short_time(r.seconds), short_time(left));
+      fmt::print(stderr, "{} ({} of {}): accuracy {}, {}; about {} left\n", r.task.name(), p.done,
+                 p.all, percent(r.accuracy), short_time(r.seconds),
+                 short_time(p.left(clock.seconds() - start)));
     };
     CrossvalSummary summary =
         cross_validate(config, ranks, data, clock, path, say, resumes, interrupt.flag());
@@ -97,7 +103,7 @@ void crossval(const Options& options) {
     write_file(path / "summary.json", summary_json(summary));
     fmt::print("{}", options.json ? summary_json(summary) : summary_table(summary, path.string()));
     if (!summary.finished && !options.json)
-      fmt::print("Go on with: lockstep crossval --resume {}\n", path.string());
+      fmt::print("go on with: {}\n", resume_command("crossval", path, ranks));
   });
 }
 
@@ -123,7 +129,9 @@ Examples:
       ->check(CLI::Range(1, 100000));
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
-  verb->add_option("--out", options->out, "folder (default: runs/<name>-crossval)");
+  verb->add_option("--out", options->out,
+                   "folder (default: a new one, runs/<name>-crossval, -crossval-2, ...)");
+  verb->add_flag("--force", options->force, "replace the run that --out holds");
   verb->add_option("--resume", options->resume, "go on with this one at its unfinished folds");
   verb->add_option("--threads", options->threads, "same as --set device.threads=N")
       ->check(CLI::Range(1, 1024));

@@ -19,7 +19,7 @@ struct Options {
 };
 
 void eval(const Options& options) {
-  const SavedRun run = load_run(options.run);
+  const SavedRun run = open_run(options.run);
   const SavedData data = load_for(run, options.data, options.split);
   const std::unique_ptr<Device> device = make_device(run.config.device);
   // A language model has an answer a position.
@@ -60,7 +60,7 @@ Examples:
   lockstep eval runs/try1 --data mnist --split train --json
   lockstep eval runs/gpt2-finetune --data code.csv
 )");
-  verb->add_option("run", options->run, "folder of the run")->required();
+  verb->add_option("run", options->run, "folder of the run (default: runs/latest)");
   verb->add_option("--data", options->data,
                    "another data set than the run's own; of a language model, a text file");
   verb->add_option("--split", options->split, "which part")

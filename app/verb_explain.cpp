@@ -11,6 +11,7 @@
 #include "presets.h"
 #include "simulating.h"
 #include "text.h"
+#include "train/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -41,23 +42,11 @@ int listed_cores(const std::string& affinity) {
   return static_cast<int>(cores.size());
 }
 
-// Where the time of the run goes, as it says itself.
+// What takes most of its time, as the run itself found.
 std::string bound_of(const Json& summary) {
   if (!summary.contains("parallel")) return "computing: it is one rank";
-  const Json& p = summary["parallel"];
-  const std::pair<const char*, double> shares[] = {
-      {"computing", p.value("computing_share", 0.0)},
-      {"communication that nothing hides", p.value("exposed_communication_share", 0.0)},
-      {"waiting for slower ranks", p.value("waiting_share", 0.0)},
-      {"loading samples", p.value("loading_share", 0.0)}};
-  const auto most =
-      std::max_element(std::begin(shares), std::end(shares),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::string text = fmt::format("{} ({} of the time)", most->first, percent(most->second));
-  if (p.value("oversubscribed", false)) text += ", on more ranks than cores";
-  for (const auto& [name, share] : shares)
-    if (name != most->first && share > 0.02) text += fmt::format("; {} {}", name, percent(share));
-  return text;
+  const Json& bound = summary["parallel"].value("bound", Json());
+  return bound.is_string() ? bound.get<std::string>() : "unknown: recorded by lockstep 0.1.0";
 }
 
 std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster, int64_t ranks) {
@@ -106,7 +95,7 @@ std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster,
         [](Change& c) { c.config.device.threads *= 2; }, ranks / 2);
   if (batch > 0)
     for (const int64_t times : {2, 4})
-      add(fmt::format("--set train.batch={} (changes what is learnt)", batch * times),
+      add(fmt::format("--set train.batch={} (changes the accuracy)", batch * times),
           [&](Change& c) { c.config.train.batch = batch * times; });
   if (p.affinity != "compact")
     add("--affinity compact (simulated ranks stay on their cores anyway)",
@@ -117,14 +106,14 @@ std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster,
 }
 
 void explain(const Options& options) {
-  const fs::path folder = options.run;
+  const fs::path folder = run_or_latest(options.run);
   if (!fs::exists(folder / "config.toml") || !fs::exists(folder / "summary.json"))
-    throw UserError("{} is not a run that has ended: it has no {}", options.run,
+    throw UserError("{} is not a run that has ended: it has no {}", folder.string(),
                     fs::exists(folder / "config.toml") ? "summary.json" : "config.toml");
   const Json summary = Json::parse(read_text(folder / "summary.json"), nullptr, false);
   if (!summary.is_object() || !summary.contains("total_seconds"))
     throw UserError("{} is damaged", (folder / "summary.json").string());
-  RunConfig config = find_config(options.run, {});
+  RunConfig config = find_config(folder.string(), {});
   const bool simulated = summary.value("simulated", false);
   const Json parallel = summary.value("parallel", Json::object());
   const int64_t ranks = parallel.value("ranks", int64_t{1}),
@@ -172,7 +161,7 @@ void explain(const Options& options) {
       list.push_back({{"change", c.what},
                       {"simulated_epoch_seconds", c.epoch_seconds},
                       {"gain", 1 - c.epoch_seconds / now}});
-    fmt::print("{}\n", Json{{"run", options.run},
+    fmt::print("{}\n", Json{{"run", folder.string()},
                             {"bound", bound_of(summary)},
                             {"simulated", simulated},
                             {"epoch_seconds", took},
@@ -182,7 +171,7 @@ void explain(const Options& options) {
                            .dump(2));
     return;
   }
-  fmt::print("{}: bound by {}\n", options.run, bound_of(summary));
+  fmt::print("{}: bound by {}\n", folder.string(), bound_of(summary));
   if (parallel.contains("diagnosis") && parallel["diagnosis"].is_string())
     fmt::print("{}\n", parallel["diagnosis"].get<std::string>());
   fmt::print("an epoch {} {} (the quickest); the simulation says {} for it, undisturbed\n\n",
@@ -212,7 +201,7 @@ Examples:
   lockstep explain runs/cnn-690k
   lockstep explain runs/cnn-690k --cluster my-cluster.toml    a run on several hosts
 )");
-  verb->add_option("run", options->run, "a run folder, real or simulated")->required();
+  verb->add_option("run", options->run, "a run folder, real or simulated (default: runs/latest)");
   verb->add_option("--cluster", options->cluster,
                    "where it ran (default: this machine, or its own)");
   verb->add_option("--profile", options->profile, "another machine's profile");

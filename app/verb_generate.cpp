@@ -4,11 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/digests.h"
 #include "base/error.h"
 #include "generate/generator.h"
 #include "nn/hugging_face.h"
+#include "saved_data.h"
 #include "text.h"
-#include "train/run_folder.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -28,18 +29,19 @@ struct Model {
   Tokenizer tokenizer;
 };
 
-Model load(const fs::path& path) {
-  if (is_hugging_face(path)) {
+Model load(const std::string& path) {
+  if (!path.empty() && is_hugging_face(path)) {
     const std::vector<std::string> lines = {text(read_gpt2_config(path))};
     auto parameters = std::make_unique<Parameters>(Network(lines, Shape{1}));
     load_gpt2(path, *parameters);
+    if (!fs::exists(digests_path(path))) note_unchecked(path);
     return {lines, std::move(parameters), Tokenizer::read(path)};
   }
-  SavedRun run = load_run(path);
+  SavedRun run = open_run(path);
   if (!gpt2_of(run.network->lines()))
     throw UserError("{} is not a language model; train one, e.g. 'lockstep train gpt2-shakespeare'",
-                    path.string());
-  return {run.network->lines(), std::move(run.parameters), Tokenizer::read(path / "model")};
+                    run.path.string());
+  return {run.network->lines(), std::move(run.parameters), Tokenizer::read(run.path / "model")};
 }
 
 // One prompt a line.
@@ -104,8 +106,8 @@ Examples:
   lockstep generate runs/x --prompts prompts.txt --json
 )");
   GenerationOptions& g = options->generation;
-  verb->add_option("model", options->model, "folder of a run, or a Hugging Face directory")
-      ->required();
+  verb->add_option("model", options->model,
+                   "folder of a run (default: runs/latest), or a Hugging Face directory");
   verb->add_option("--prompt", options->prompt, "the text to continue");
   verb->add_option("--prompts", options->prompts, "a file with one prompt a line");
   verb->add_option("--max-tokens", g.max_tokens, "tokens to write at most")

@@ -34,8 +34,8 @@ std::vector<float> softmax(std::span<const float> y) {
 
 void predict_images(const Options& options, const SavedRun& run, Program& program) {
   if (!run.network->input().is_image())
-    throw UserError("{} was trained on rows of {} numbers, not on images; use --data", options.run,
-                    run.network->input().text());
+    throw UserError("{} was trained on rows of {} numbers, not on images; use --data",
+                    run.path.string(), run.network->input().text());
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows = {{"image", "class", "share", "next"}};
   for (const std::string& path : options.images) {
@@ -93,15 +93,20 @@ void predict_data(const Options& options, const SavedRun& run, Program& program)
   }
 }
 
-void predict(const Options& options) {
+void predict(Options options) {
+  if (fs::is_regular_file(options.run)) {  // an image: the newest run looks at it
+    options.images.insert(options.images.begin(), options.run);
+    options.run = "";
+  }
   if (options.images.empty() && options.data.empty())
     throw UserError("name images to look at, or a data set with --data");
-  const SavedRun run = load_run(options.run);
+  const SavedRun run = open_run(options.run);
   if (run.config.data.name == "posts")
-    throw UserError("{} recommends accounts: ask it with 'lockstep recommend {}'", options.run,
-                    options.run);
+    throw UserError("{} recommends accounts: ask it with 'lockstep recommend {}'",
+                    run.path.string(), run.path.string());
   if (run.network->output().is_sequence())
-    throw UserError("{} writes text: ask it with 'lockstep generate {}'", options.run, options.run);
+    throw UserError("{} writes text: ask it with 'lockstep generate {}'", run.path.string(),
+                    run.path.string());
   const std::unique_ptr<Device> device = make_device(run.config.device);
   const bool from_images = !options.images.empty();
   Program program(*run.network, loss_named(run.config.train.loss), *device, from_images ? 1 : 256);
@@ -122,7 +127,7 @@ Examples:
   lockstep predict runs/try1 photo-of-a-digit.jpg --invert
   lockstep predict runs/try1 --data mnist --split test --logits out.npy
 )");
-  verb->add_option("run", options->run, "folder of the run")->required();
+  verb->add_option("run", options->run, "folder of the run (default: runs/latest)");
   verb->add_option("images", options->images, "PNG or JPEG files");
   verb->add_option("--data", options->data, "a data set instead of images");
   verb->add_option("--split", options->split, "which part of it")

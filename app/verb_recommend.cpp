@@ -65,12 +65,12 @@ void measure(const Options& options, const SavedRun& run, const PostDataset& pos
 }
 
 void recommend(const Options& options) {
-  const SavedRun run = load_run(options.run);
+  const SavedRun run = open_run(options.run);
   const SavedData data = load_for(run, "", "train");
   const PostDataset* posts = posts_of(*data.part);
   if (!posts)
     throw UserError("{} was trained on {}, which has no accounts to recommend; train a tweets-mlp",
-                    options.run, run.config.data.name);
+                    run.path.string(), run.config.data.name);
   if (options.user.empty())
     measure(options, run, *posts, data.splits.provenance);
   else
@@ -88,7 +88,7 @@ Examples:
   lockstep recommend runs/tweets-mlp-1 --user user007 --top 10
   lockstep recommend runs/tweets-mlp-1 --top 5        precision, recall and hit rate over all users
 )");
-  verb->add_option("run", options->run, "folder of the run")->required();
+  verb->add_option("run", options->run, "folder of the run (default: runs/latest)");
   verb->add_option("--user", options->user, "for whom; without, all users are measured");
   verb->add_option("--top", options->top, "how many accounts")->check(CLI::Range(1, 100000));
   verb->add_flag("--json", options->json, "print JSON instead of a table");

@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "study/report_file.h"
+#include "train/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -15,7 +16,8 @@ struct Options {
 };
 
 void report(const Options& options) {
-  const std::vector<fs::path> folders(options.folders.begin(), options.folders.end());
+  std::vector<fs::path> folders(options.folders.begin(), options.folders.end());
+  if (folders.empty()) folders = {run_or_latest("")};
   for (const std::string& skipped : write_report(folders, options.out, options.title))
     fmt::print(stderr, "skipped: {}\n", printable(skipped));
   fmt::print("{}\n", printable(options.out));
@@ -35,8 +37,7 @@ Examples:
   lockstep report runs/* -o table.tex             also .md, .csv; .svg and .png show training loss
 )");
   verb->add_option("folders", options->folders,
-                   "run folders, study folders, and folders that hold some")
-      ->required();
+                   "run folders, study folders, and folders of them (default: runs/latest)");
   verb->add_option("-o,--out", options->out,
                    "the file (default: report.html); its ending says what is made: "
                    ".html .pdf .md .csv .tex .svg .png");

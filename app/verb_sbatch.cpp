@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "launch.h"
 #include "presets.h"
 #include "verbs.h"
 
@@ -15,12 +16,6 @@ struct Options {
   std::string time = "01:00:00", partition, launcher = "srun --mpi=pmix";
   int warning = 60;
 };
-
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
 
 // For names of jobs and files.
 std::string safe(std::string name) {
@@ -43,10 +38,10 @@ constexpr const char* script = R"(#!/bin/bash
 #SBATCH --output={name}-%j.log
 {partition}
 run=runs/{name}-$SLURM_JOB_ID
-if [ -e "$run/checkpoints/latest.json" ]; then
+if compgen -G "$run/checkpoints/step-*/digests.txt" > /dev/null; then
   words=(--resume "$run")
-else
-  words=({config} {changes}--out "$run")
+else   # a start of this job that ended before its first checkpoint is replaced
+  words=({config} {changes}--out "$run" --force)
 fi
 
 warned=
@@ -76,7 +71,7 @@ void sbatch(const Options& options) {
   if (options.nodes * options.ranks_per_node == 1)
     fmt::print(stderr, "lockstep: one node and one rank: the job is not parallel\n");
   std::string changes;
-  for (const std::string& change : options.changes) changes += "--set " + quoted(change) + " ";
+  for (const std::string& change : options.changes) changes += "--set " + shell_word(change) + " ";
   fmt::print(
       fmt::runtime(script), fmt::arg("name", safe(config.name)), fmt::arg("nodes", options.nodes),
       fmt::arg("ranks", options.ranks_per_node), fmt::arg("threads", options.threads),
@@ -84,7 +79,7 @@ void sbatch(const Options& options) {
       fmt::arg("partition", options.partition.empty()
                                 ? ""
                                 : fmt::format("#SBATCH --partition={}\n", options.partition)),
-      fmt::arg("config", quoted(options.config)), fmt::arg("changes", changes),
+      fmt::arg("config", shell_word(options.config)), fmt::arg("changes", changes),
       fmt::arg("launcher", options.launcher));
 }
 

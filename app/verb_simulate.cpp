@@ -14,6 +14,7 @@
 #include "simulating.h"
 #include "sweep.h"
 #include "text.h"
+#include "train/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -30,8 +31,9 @@ struct Options {
   std::vector<std::string> limits;
   int threads = 0, rounds = 3;
   int64_t folds = 0, samples = 0;
-  bool bench = false, validate = false, numerics = false, crossval = false, sweep = false,
-       trace = false, oversubscribe = false, list = false, json = false, quiet = false;
+  bool force = false, bench = false, validate = false, numerics = false, crossval = false,
+       sweep = false, trace = false, oversubscribe = false, list = false, json = false,
+       quiet = false;
 };
 
 void list_clusters() {
@@ -82,13 +84,21 @@ Engine engine_of(const Options& options) {
   return options.engine == "analytic" ? Engine::analytic : Engine::simgrid;
 }
 
+// The folder of a point: of several, one each, named by what differs between them.
 fs::path folder_of(const fs::path& folder, const std::vector<SimulatedPoint>& points,
                    const SimulatedPoint& point) {
   if (points.size() == 1) return folder;
-  const ParallelConfig &p = point.config.parallel, &first = points.front().config.parallel;
-  std::string name = fmt::format("ranks-{}", p.ranks);
-  if (p.ranks > 1 && p.strategy != first.strategy) name += "-" + p.strategy;
-  if (p.ranks > 1 && p.backend != first.backend) name += "-" + p.backend;
+  const auto differs = [&](const auto& part) {
+    return std::ranges::any_of(points,
+                               [&](const auto& p) { return part(p) != part(points.front()); });
+  };
+  const auto strategy = [](const SimulatedPoint& p) { return p.config.parallel.strategy; };
+  const auto backend = [](const SimulatedPoint& p) { return p.config.parallel.backend; };
+  const auto nodes = [](const SimulatedPoint& p) { return p.nodes; };
+  std::string name = fmt::format("{}{}", point_folder_start, point.config.parallel.ranks);
+  if (differs(nodes)) name += fmt::format("-nodes-{}", nodes(point));
+  if (differs(strategy)) name += "-" + strategy(point);
+  if (differs(backend)) name += "-" + backend(point);
   return folder / name;
 }
 
@@ -208,10 +218,13 @@ void simulate(const Options& options) {
                                         .trace = options.trace},
                                        say);
   for (const std::string& one : options.disturbances) disturb(predictor.cluster, one);
-  const fs::path folder =
-      options.out.empty() ? fs::path("runs") / (config.name + "-simulated") : fs::path(options.out);
+  const std::string name = config.name + "-simulated";
   if (options.sweep) {
-    find_best(options, config, predictor, folder, say);
+    // An interrupted one goes on in its folder: its points say what they are of.
+    const bool goes_on = fs::exists(fs::path(options.out) / "sweep.jsonl");
+    const RunClaim claim = goes_on ? RunClaim::for_resumed(options.out)
+                                   : RunClaim::for_new(name, options.out, options.force);
+    find_best(options, config, predictor, claim.path(), say);
     return;
   }
   const std::vector<SimulatedPoint> points = points_of(options, config, predictor.cluster);
@@ -223,6 +236,8 @@ void simulate(const Options& options) {
                      options.json);
     return;
   }
+  const RunClaim claim = RunClaim::for_new(name, options.out, options.force);
+  const fs::path& folder = claim.path();
   if (options.numerics || options.crossval) {
     simulate_numbers(options, points, predictor, folder);
     return;
@@ -322,7 +337,9 @@ Examples:
                    "what goes wrong: noise=0.1, stragglers=1, straggler_speed=0.5, fails_at=600, "
                    "restart=60")
       ->type_name("KEY=VALUE");
-  verb->add_option("--out", options->out, "folder (default: runs/<name>-simulated)");
+  verb->add_option("--out", options->out,
+                   "folder (default: a new one, runs/<name>-simulated, -simulated-2, ...)");
+  verb->add_flag("--force", options->force, "replace the run that --out holds");
   verb->add_flag("--oversubscribe", options->oversubscribe, "more ranks than cores are meant");
   verb->add_flag("--bench", options->bench,
                  "batches are held in memory, as 'lockstep bench' holds them");

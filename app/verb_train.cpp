@@ -1,13 +1,19 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
+#include "base/digests.h"
 #include "base/error.h"
+#include "comm/backend/mpi.h"
 #include "interrupt.h"
 #include "presets.h"
 #include "progress.h"
 #include "ranks.h"
+#include "saved_data.h"
+#include "train/diagnosis.h"
 #include "train/recommender.h"
+#include "train/run_claim.h"
 #include "train/run_folder.h"
 #include "train/trace_file.h"
 #include "train/trainer.h"
@@ -22,13 +28,22 @@ struct Options {
   std::string out, resume, baseline;
   int threads = 0;
   RankOptions ranks;
-  bool json = false, quiet = false, trace = false;
+  bool json = false, quiet = false, trace = false, force = false;
 };
 
+// What is worth knowing of the checkpoint that a run goes on from.
+void tell(const ResumedFrom& resumed) {
+  for (const std::string& damage : resumed.damaged)
+    fmt::print(stderr, "lockstep: passed over a checkpoint: {}\n", damage);
+  if (!resumed.has_digests)
+    fmt::print(stderr,
+               "lockstep: the checkpoint has no digests (written by lockstep 0.1.0): it "
+               "was not checked for damage\n");
+}
+
 // What one rank does. Rank 0 alone writes files and speaks.
-void train_rank(const RunConfig& config, const Options& options, const fs::path& path,
-                double baseline_rate, SharedData& shared, const std::atomic<bool>& stop,
-                Communicator& ranks) {
+void train_rank(const RunConfig& config, const Options& options, const Baseline* baseline,
+                SharedData& shared, const std::atomic<bool>& stop, Communicator& ranks) {
   const bool first = ranks.rank() == 0;
   const WallClock clock;
   const std::string map = bind_rank(config, ranks);
@@ -38,21 +53,34 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
   const std::unique_ptr<Device> device = make_device(config.device);
   Observers observers;
   Trainer trainer(config, ranks, *device, clock, data, observers);
-  trainer.keep_checkpoints_in(path / "checkpoints");
-  if (!options.resume.empty()) trainer.resume(path / "checkpoints");
 
   Trace trace;
   if (options.trace) trainer.record(trace);
 
   // After all that can be wrong with the configuration.
+  const bool resumes = !options.resume.empty();
+  std::optional<RunClaim> claim;  // rank 0's
+  if (first)
+    claim.emplace(resumes ? RunClaim::for_resumed(options.resume)
+                          : RunClaim::for_new(config.name, options.out, options.force));
+  const fs::path path = gather_texts(ranks, claim ? claim->path().string() : "")[0];
+  std::optional<ResumedFrom> resumed;
+  if (resumes) resumed = trainer.resume(path / "checkpoints");
   std::unique_ptr<RunFolder> folder;
   Progress progress(clock, options.quiet);
+  CheckpointPlace checkpoints{.folder = path / "checkpoints"};
   if (first) {
-    folder = std::make_unique<RunFolder>(path, config, trainer.steps_done());
+    if (resumed) tell(*resumed);
+    if (const fs::path from = config.model.from; !from.empty() && !fs::exists(digests_path(from)))
+      note_unchecked(from);
+    folder = std::make_unique<RunFolder>(path, config, resumed);
+    checkpoints.run = folder->run();
+    checkpoints.flush_metrics = [&] { return folder->flush_metrics(); };
     observers.add(*folder);
     observers.add(progress);
     if (!options.quiet && !map.empty()) fmt::print(stderr, "{}", map);
   }
+  trainer.keep_checkpoints_in(std::move(checkpoints));
   const auto save = [&] {
     if (first) folder->save(trainer.parameters(), trainer.network(), data);
   };
@@ -65,11 +93,8 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
     if (trainer.in_step()) ranks.barrier().wait();  // all are here, and wait for rank 0's files
     throw;
   }
-  if (!options.baseline.empty() && summary.parallel) {
-    summary.parallel->speed_up = summary.samples_per_second / baseline_rate;
-    summary.parallel->efficiency =
-        summary.parallel->speed_up / static_cast<double>(summary.parallel->ranks);
-  }
+  if (baseline && summary.parallel)
+    compare(*summary.parallel, *baseline, summary.samples_per_second);
   if (const PostDataset* posts = posts_of(*data.train); posts && first)
     summary.figures =
         recommendation_figures(*posts, trainer.network(), trainer.parameters(), *device, 10);
@@ -83,6 +108,8 @@ void train_rank(const RunConfig& config, const Options& options, const fs::path&
     fmt::print("{}", summary_json(summary));
   else
     fmt::print("{}", summary_table(summary, path.string()));
+  if (summary.ending == Ending::interrupted && !options.json)
+    fmt::print("go on with: {}\n", resume_command("train", path, ranks));
 }
 
 void train(const Options& options) {
@@ -93,17 +120,16 @@ void train(const Options& options) {
         "--resume runs/cnn-690k");
   if (resumes && !options.out.empty())
     throw UserError("--resume goes on in the run's own folder; leave --out out");
-  const double baseline_rate = options.baseline.empty() ? 0 : one_rank_rate(options.baseline);
+  std::optional<Baseline> baseline;
+  if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
   RunConfig config = find_config(resumes ? options.resume : options.config, options.changes);
   if (options.threads > 0) config.device.threads = options.threads;
   apply(options.ranks, config);
-  const fs::path path = resumes               ? fs::path(options.resume)
-                        : options.out.empty() ? fs::path("runs") / config.name
-                                              : fs::path(options.out);
+  if (!resumes && mpi_job_size() == 0) expect_free(options.out, options.force);
   SharedData shared;
   const InterruptGuard interrupt;
   run_ranks(config, [&](Communicator& ranks) {
-    train_rank(config, options, path, baseline_rate, shared, interrupt.flag(), ranks);
+    train_rank(config, options, baseline ? &*baseline : nullptr, shared, interrupt.flag(), ranks);
   });
 }
 
@@ -125,7 +151,9 @@ Examples:
                    "a preset (lockstep models), a TOML file, or a run folder");
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
-  verb->add_option("--out", options->out, "folder for the run (default: runs/<name>)");
+  verb->add_option("--out", options->out,
+                   "folder for the run (default: a new one, runs/<name>, runs/<name>-2, ...)");
+  verb->add_flag("--force", options->force, "replace the run that --out holds");
   verb->add_option("--threads", options->threads, "same as --set device.threads=N")
       ->check(CLI::Range(1, 1024));
   add_rank_options(*verb, options->ranks);

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// One function a verb; each lives in verb_<name>.cpp.
+// One function per verb; each lives in verb_<name>.cpp, runs and verify in one.
 void add_train_verb(CLI::App& app);
 void add_crossval_verb(CLI::App& app);
 void add_eval_verb(CLI::App& app);
@@ -14,6 +14,8 @@ void add_generate_verb(CLI::App& app);
 void add_tokenize_verb(CLI::App& app);
 void add_study_verb(CLI::App& app);
 void add_report_verb(CLI::App& app);
+void add_runs_verb(CLI::App& app);
+void add_verify_verb(CLI::App& app);
 void add_models_verb(CLI::App& app);
 void add_bench_verb(CLI::App& app);
 void add_config_verb(CLI::App& app);

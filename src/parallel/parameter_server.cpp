@@ -51,7 +51,7 @@ class ParameterServer final : public Strategy {
   void prepare(Worker& worker) override {
     workers_ = training_ranks(worker.ranks.size());
     const int server = worker.ranks.rank() - workers_;
-    if (server < 0 || shard_optimizer_) return;
+    if (server < 0) return;
     gradients_ = Buffer(shard_of(worker, server).size_bytes());
     shard_optimizer_ =
         std::make_unique<Optimizer>(optimizer_config_, worker.device, gradients_.floats().size());

@@ -83,7 +83,8 @@ bool run_study(const Study& study, const fs::path& folder, const fs::path& progr
   const auto run = [&](const Job& job, const fs::path& out) {
     // The receipt is of these words; options about how to run them belong into `command` alone.
     const std::vector<std::string> words = words_of(study, job, program, out);
-    const std::vector<std::string> command = words;
+    std::vector<std::string> command = words;
+    command.emplace_back("--force");  // what an earlier start left of the point is done again
     make_folder(out);
     std::error_code ignored;
     for (const char* old : {"summary.json", "failed.txt", "words.txt"})

@@ -1,8 +1,12 @@
 #include "train/checkpoint.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/digests.h"
 #include "base/error.h"
+#include "base/strict_json.h"
 #include "nn/safetensors.h"
 
 namespace lockstep {
@@ -10,8 +14,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* step_start = "step-";
+
 fs::path step_folder(const fs::path& folder, int64_t global_step) {
-  return folder / fmt::format("step-{}", global_step);
+  return folder / fmt::format("{}{}", step_start, global_step);
 }
 
 // Doubles as their shortest exact text.
@@ -23,7 +29,8 @@ Json position_json(const Position& at) {
           {"epoch_correct", at.epoch_correct},
           {"epoch_samples", at.epoch_samples},
           {"best_loss", at.best_loss},
-          {"best_epoch", at.best_epoch}};
+          {"best_epoch", at.best_epoch},
+          {"first_loss", at.first_loss}};
 }
 
 Position position_from(const Json& json) {
@@ -37,31 +44,97 @@ Position position_from(const Json& json) {
           .epoch_correct = json.at("epoch_correct").get<int64_t>(),
           .epoch_samples = json.at("epoch_samples").get<int64_t>(),
           .best_loss = number("best_loss"),
-          .best_epoch = json.at("best_epoch").get<int64_t>()};
+          .best_epoch = json.at("best_epoch").get<int64_t>(),
+          .first_loss = json.contains("first_loss") ? number("first_loss") : 0};
+}
+
+CheckpointInfo read_info(const fs::path& path) { return info_from(read_text(path), path.string()); }
+
+// The number in the folder's name; -1: it is no checkpoint's.
+int64_t step_of(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  if (!name.starts_with(step_start)) return -1;
+  const std::string digits = name.substr(std::string_view(step_start).size());
+  if (digits.empty() || digits.size() > 18 ||
+      digits.find_first_not_of("0123456789") != std::string::npos)
+    return -1;
+  return std::stoll(digits);
+}
+
+std::vector<fs::path> step_folders(const fs::path& folder) {  // newest first
+  std::vector<fs::path> all;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.is_directory() && step_of(entry.path()) >= 0) all.push_back(entry.path());
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return step_of(a) > step_of(b); });
+  return all;
+}
+
+bool is_announced(const fs::path& step) { return fs::exists(digests_path(step)); }
+
+// A UserError says which of its files is damaged.
+KeptCheckpoint checked(const fs::path& step) {
+  const Digests digests = *read_digests(step);
+  for (const auto& [name, digest] : digests.files) expect_undamaged(step / name);
+  return {step, read_info(step / "checkpoint.json")};
 }
 
 }  // namespace
+
+std::string info_text(const CheckpointInfo& info) {
+  return Json{{"global_step", info.global_step},
+              {"ranks", info.ranks},
+              {"files", info.files},
+              {"config", info.config},
+              {"metrics_bytes", info.metrics_bytes}}
+             .dump(2) +
+         "\n";
+}
+
+CheckpointInfo info_from(const std::string& text, const std::string& where) {
+  const Json json = parse_object<Json>(text, where, 4);
+  try {
+    CheckpointInfo info{.global_step = json.at("global_step").get<int64_t>(),
+                        .ranks = json.at("ranks").get<int>(),
+                        .files = json.at("files").get<int>(),
+                        .config = json.at("config").get<std::string>(),
+                        .metrics_bytes = json.value("metrics_bytes", int64_t{-1})};
+    if (info.global_step < 0 || info.ranks < 1 || (info.files != 1 && info.files != info.ranks))
+      throw UserError("{} is damaged: its numbers are not possible", where);
+    return info;
+  } catch (const Json::exception& error) {
+    throw UserError("{} is damaged: {}", where, error.what());
+  }
+}
 
 fs::path checkpoint_file(const fs::path& folder, int64_t global_step, int rank) {
   return step_folder(folder, global_step) / fmt::format("rank-{}.safetensors", rank);
 }
 
-void save_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
+void withdraw_checkpoint(const fs::path& folder, int64_t global_step) {
+  std::error_code ignored;
+  fs::remove(digests_path(step_folder(folder, global_step)), ignored);
+}
+
+uint64_t save_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, values] : checkpoint.arrays)
     tensors.push_back({name, {static_cast<int64_t>(values.size())}, values});
   make_folder(path.parent_path());
-  write_file(path, safetensors_bytes(tensors, {{"position", position_json(checkpoint.at).dump()},
-                                               {"counters", Json(checkpoint.counters).dump()}}));
+  const std::vector<uint8_t> content =
+      safetensors_bytes(tensors, {{"position", position_json(checkpoint.at).dump()},
+                                  {"counters", Json(checkpoint.counters).dump()}});
+  write_file(path, content);
+  return digest_of(content);
 }
 
 Checkpoint load_checkpoint(const fs::path& path) {
   TensorFile file = read_safetensors(path);
   Checkpoint checkpoint;
   try {
-    checkpoint.at = position_from(Json::parse(file.metadata.at("position")));
-    checkpoint.counters =
-        Json::parse(file.metadata.at("counters")).get<std::map<std::string, int64_t>>();
+    checkpoint.at = position_from(parse_object<Json>(file.metadata.at("position"), "position", 2));
+    checkpoint.counters = parse_object<Json>(file.metadata.at("counters"), "counters", 2)
+                              .get<std::map<std::string, int64_t>>();
   } catch (const std::exception& error) {
     throw UserError("{} is not a checkpoint of lockstep: {}", path.string(), error.what());
   }
@@ -70,33 +143,53 @@ Checkpoint load_checkpoint(const fs::path& path) {
   return checkpoint;
 }
 
-void announce_checkpoint(const fs::path& folder, const LatestCheckpoint& latest) {
-  write_file(folder / "latest.json", Json{{"global_step", latest.global_step},
-                                          {"ranks", latest.ranks},
-                                          {"files", latest.files},
-                                          {"config", latest.config}}
-                                             .dump(2) +
-                                         "\n");
-  const fs::path keep = step_folder(folder, latest.global_step);
+void announce_checkpoint(const fs::path& folder, const CheckpointInfo& info,
+                         const std::vector<uint64_t>& digests, const std::string& run,
+                         int64_t keep) {
+  const fs::path step = step_folder(folder, info.global_step);
+  const std::string text = info_text(info);
+  Digests all{.run = run, .files = {}};
+  for (int rank = 0; rank < info.files; ++rank)
+    all.files[checkpoint_file(folder, info.global_step, rank).filename()] =
+        digests[static_cast<size_t>(rank)];
+  all.files["checkpoint.json"] =
+      digest_of({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  write_file(step / "checkpoint.json", text);
+  write_file(digests_path(step), digests_text(all));
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-    if (entry.is_directory() && entry.path() != keep) fs::remove_all(entry.path(), ignored);
+  fs::remove(folder / "latest.json", ignored);  // of 0.1.0
+  int64_t kept = 0;
+  for (const fs::path& other : step_folders(folder)) {
+    if (other == step) continue;
+    // Newer ones are of a start that was given up: this run went on from an older one.
+    const bool counts = is_announced(other) && step_of(other) < info.global_step;
+    if (!counts || ++kept >= keep) fs::remove_all(other, ignored);
+  }
 }
 
-LatestCheckpoint latest_checkpoint(const fs::path& folder) {
-  const fs::path path = folder / "latest.json";
-  if (!fs::exists(path))
-    throw UserError(
-        "{} does not exist: this run left no checkpoint to resume from; set "
-        "train.checkpoint_every, or train it anew",
-        path.string());
-  try {
-    const Json json = Json::parse(read_text(path));
-    return {json.at("global_step").get<int64_t>(), json.at("ranks").get<int>(),
-            json.at("files").get<int>(), json.at("config").get<std::string>()};
-  } catch (const Json::exception& error) {
-    throw UserError("{} is damaged: {}", path.string(), error.what());
+std::vector<KeptCheckpoint> kept_checkpoints(const fs::path& folder,
+                                             std::vector<std::string>& damaged) {
+  std::vector<KeptCheckpoint> kept;
+  for (const fs::path& step : step_folders(folder)) {
+    if (!is_announced(step)) continue;
+    try {
+      kept.push_back(checked(step));
+    } catch (const UserError& error) {
+      damaged.push_back(error.what());
+    }
   }
+  const fs::path old = folder / "latest.json";  // 0.1.0 named its one checkpoint there
+  if (kept.empty() && damaged.empty() && fs::exists(old)) {
+    const CheckpointInfo info = read_info(old);
+    kept.push_back({step_folder(folder, info.global_step), info});
+  }
+  if (!kept.empty()) return kept;
+  if (damaged.empty())
+    throw UserError(
+        "{} holds no checkpoint: this run left none to resume from; set train.checkpoint_every, "
+        "or train it again",
+        folder.string());
+  throw UserError("no checkpoint in {} can be used: {}", folder.string(), fmt::join(damaged, "; "));
 }
 
 }  // namespace lockstep

@@ -5,12 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/digests.h"
 #include "base/error.h"
 #include "data/folds.h"
 #include "data/permutation.h"
 #include "data/subset.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
+#include "train/run_claim.h"
 #include "train/run_folder.h"
 #include "train/task_queue.h"
 #include "train/trainer.h"
@@ -109,6 +111,7 @@ Summary train_fold(const RunConfig& config, Communicator& group, const DataSplit
   Trainer trainer(config, group, *device, clock, splits, observers);
   std::unique_ptr<RunFolder> run;
   if (group.rank() == 0) {
+    if (holds_run(folder)) remove_run_files(folder);  // of a start that did not finish the fold
     run = std::make_unique<RunFolder>(folder, config);
     observers.add(*run);
   }
@@ -149,8 +152,12 @@ class Models {
     }
     summary.parameters = static_cast<int64_t>(model.network->parameter_count());
     make_folder(folder_ / "model");
-    write_file(folder_ / "model" / "model.safetensors",
-               saved_model(*model.parameters, *model.network, model.classes, model.normalizer));
+    FileGroup files;
+    stage_model(files, folder_ / "model",
+                {{"model.safetensors",
+                  saved_model(*model.parameters, *model.network, model.classes, model.normalizer)}},
+                run_of_config(read_text(folder_ / "config.toml")));
+    files.commit();
   }
 
  private:
@@ -249,14 +256,21 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
                    : quickest_groups(count, ranks.size(), config.parallel.batch == "global");
   const bool first = ranks.rank() == 0;
   const fs::path queue_file = folder / "queue";
+  std::vector<uint8_t> done_before(plan.tasks.size(), 0);
   if (first) {
-    if (!resume) fs::remove_all(folder / "folds");
+    std::string run = new_run_identifier();
+    if (resume && fs::exists(folder / "config.toml")) {
+      const std::string before = run_of_config(read_text(folder / "config.toml"));
+      if (!before.empty()) run = before;
+      for (size_t i = 0; i < plan.tasks.size(); ++i)
+        done_before[i] = finished(folder, plan.tasks[i], config).has_value();
+    }
     make_folder(folder / "folds");
     fs::remove(folder / "summary.json");
-    write_file(folder / "config.toml", "# " + versions_text() + "\n" + to_toml(config));
+    write_file(folder / "config.toml", config_head(run) + to_toml(config));
     TaskQueue::reset(queue_file);
   }
-  ranks.barrier().wait();
+  ranks.broadcast(bytes_of(std::span(done_before)), 0).wait();
   const double start = clock.seconds();
   const std::unique_ptr<Communicator> group =
       ranks.split(static_cast<int>(ranks.rank() * groups / ranks.size()), ranks.rank());
@@ -270,10 +284,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
     group->broadcast(bytes_of(std::span(&task, 1)), 0).wait();
     if (task < 0) break;
     const FoldTask& mine = plan.tasks[static_cast<size_t>(task)];
-    int64_t done_before = 0;
-    if (group->rank() == 0) done_before = finished(folder, mine, config) ? 1 : 0;
-    group->broadcast(bytes_of(std::span(&done_before, 1)), 0).wait();
-    if (done_before) continue;
+    if (done_before[static_cast<size_t>(task)]) continue;
     const DataSplits splits = splits_of(data, plan.samples[static_cast<size_t>(task)]);
     const Summary s = [&] {
       try {
@@ -286,7 +297,12 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
     longest = std::max(longest, s.total_seconds);
     if (group->rank() == 0 && !interrupted && fold_done) {
       const Evaluation test = s.test.value_or(Evaluation{});
-      fold_done({mine, test.loss, test.accuracy, s.total_seconds}, task + 1, count);
+      // Folds are taken in order, so all before this one were begun.
+      const auto at = done_before.begin() + task;
+      const auto before = std::count(done_before.begin(), at, 1),
+                 after = std::count(at, done_before.end(), 1);
+      fold_done({mine, test.loss, test.accuracy, s.total_seconds},
+                {.done = task + 1 + after, .all = count, .trained = task + 1 - before});
     }
   }
   meet(ranks, config.parallel.timeout + 20 * longest);

@@ -50,14 +50,25 @@ std::string summary_json(const CrossvalSummary& summary);
 // than one only when ranks would be idle, so that results do not depend on their number.
 int64_t quickest_groups(int64_t tasks, int64_t ranks, bool global_batch);
 
+// How far a cross-validation has come. Folds that were finished before it was resumed took none of
+// this start's time.
+struct FoldProgress {
+  int64_t done = 0, all = 0;           // those from before included
+  int64_t trained = 0;                 // in this start
+  double left(double elapsed) const {  // seconds, by what this start took so far
+    return elapsed * static_cast<double>(all - done) / static_cast<double>(trained);
+  }
+};
+
 // Called as folds end, by the rank that leads the group.
-using FoldDone = std::function<void(const FoldResult&, int64_t done, int64_t all)>;
+using FoldDone = std::function<void(const FoldResult&, const FoldProgress&)>;
 
 // What a rank computes with; not what the configuration says where it is simulated.
 using MakeDevice = std::function<std::unique_ptr<Device>()>;
 
 // Trains all folds on groups of the ranks and leaves in `folder` a run folder for each, the model
-// and its configuration. With `resume`, folds that `folder` has finished before are kept. All ranks
+// and its configuration. With `resume`, folds that `folder` has finished before are kept; without,
+// it holds nothing of an earlier one. All ranks
 // call it; rank 0's answer is the whole one.
 CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, const DataSplits& data,
                                const Clock& clock, const fs::path& folder,

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/nearest.h"
 #include "nn/hugging_face.h"
 
@@ -116,6 +117,7 @@ void set_keys(RunConfig& config, const TomlValues& values) {
   for (const auto& [key, value] : values) {
     const Setting& setting = find(key, value.where);
     std::visit(Assign{setting, value}, setting.target(config));
+    if (key == "name" && !config.name.empty()) expect_name(config.name, value.where);
   }
 }
 
@@ -126,6 +128,7 @@ RunConfig parse_config(const std::string& text, const std::string& source) {
 }
 
 void check(const RunConfig& config) {
+  expect_name(config.name, "name");
   const bool validates = config.data.validation > 0 || !config.data.split_column.empty();
   if (config.train.eval_every > 0 && !validates)
     throw UserError("train.eval_every needs a validation part; set data.validation, e.g. 0.1");
@@ -219,6 +222,7 @@ std::string lasting_toml(RunConfig config) {
   config.name = config.description = "";
   config.train.epochs = config.train.checkpoint_every = config.train.log_every = 0;
   config.train.early_stopping = config.train.steps = config.train.eval_every = 0;
+  config.train.keep_checkpoints = defaults.train.keep_checkpoints;
   config.data.workers = 0;
   config.device.threads = 1;
   config.parallel.backend = defaults.parallel.backend;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/digests.h"
 #include "base/error.h"
+#include "base/strict_json.h"
 #include "nn/hugging_face.h"
 #include "nn/model_file.h"
 #include "train/versions.h"
@@ -40,32 +42,42 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Drops lines of steps after `last_step`, which will be made again, and a line that is not whole.
-void cut_metrics(const fs::path& path, int64_t last_step) {
+constexpr std::string_view run_line = "# run ";
+
+// Keeps what was written before the checkpoint: the rest will be made again. Where the length then
+// is not known, lines of later steps and a line that is not whole go.
+void cut_metrics(const fs::path& path, const ResumedFrom& resumed) {
   const std::string text = read_text(path), key = "\"train/global_step\":";
+  const auto length = static_cast<size_t>(std::max<int64_t>(0, resumed.metrics_bytes));
+  if (length > 0 && length <= text.size() && text[length - 1] == '\n') {
+    write_file(path, std::string_view(text).substr(0, length));
+    return;
+  }
   std::string kept;
   for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
     const std::string line = text.substr(at, end + 1 - at);
     const size_t number = line.find(key);
-    if (number != std::string::npos && std::atoll(line.c_str() + number + key.size()) <= last_step)
+    if (number == std::string::npos ||
+        std::atoll(line.c_str() + number + key.size()) <= resumed.global_step)
       kept += line;
   }
   write_file(path, kept);
 }
 
-// What an earlier run left must not pass for this one's.
-fs::path made(const fs::path& path, int64_t resumed_after) {
+// What an earlier start left must not pass for this one's.
+fs::path made(const fs::path& path, const std::optional<ResumedFrom>& resumed) {
   make_folder(path / "model");
   std::error_code ignored;
   for (const char* old : {"summary.json", "trace.json"}) fs::remove(path / old, ignored);
-  if (resumed_after == 0) {
-    fs::remove_all(path / "checkpoints", ignored);
-    for (const auto& file : fs::directory_iterator(path, ignored))
-      if (EventFile::is_event_file(file.path())) fs::remove(file.path(), ignored);
-  } else if (fs::exists(path / "metrics.jsonl")) {
-    cut_metrics(path / "metrics.jsonl", resumed_after);
-  }
+  if (resumed && fs::exists(path / "metrics.jsonl")) cut_metrics(path / "metrics.jsonl", *resumed);
   return path;
+}
+
+// A run that goes on keeps its identifier; one of 0.1.0 gets its first.
+std::string identifier(const fs::path& path, const std::optional<ResumedFrom>& resumed) {
+  std::string run;
+  if (resumed) run = run_of_config(read_text(path / "config.toml"));
+  return run.empty() ? new_run_identifier() : run;
 }
 
 // Names of classes come from folders and files: bytes that are not UTF-8 become U+FFFD.
@@ -97,7 +109,8 @@ Json parallel_json(const ParallelFigures& p) {
             {"waiting_share", p.waiting_share},
             {"loading_share", p.loading_share},
             {"imbalance", p.imbalance}};
-  if (p.speed_up > 0) {
+  if (p.baseline) {
+    json["baseline"] = p.baseline->run;
     json["speed_up"] = p.speed_up;
     json["efficiency"] = p.efficiency;
   }
@@ -109,6 +122,7 @@ Json parallel_json(const ParallelFigures& p) {
                                        {"waiting", r.times.waiting},
                                        {"loading", r.times.load}});
   for (const NamedFigure& figure : p.own) json[figure.name] = figure.value;
+  json["bound"] = p.bound;
   json["diagnosis"] = p.diagnosis.empty() ? Json() : Json(p.diagnosis);
   return json;
 }
@@ -141,14 +155,47 @@ void expect_same(const Network& network, const std::vector<std::string>& layers,
                   fmt::join(network.lines(), "; "), config.string(), fmt::join(layers, "; "));
 }
 
+// What two runs wrote into one folder does not go together.
+void expect_one_run(const std::string& configuration, const std::string& model,
+                    const fs::path& config_path, const fs::path& model_path) {
+  if (configuration == model) return;
+  throw UserError(
+      "{} is of run {}, but {} of run {}: two runs have written into this folder; train again",
+      config_path.string(), configuration.empty() ? "unknown" : configuration, model_path.string(),
+      model);
+}
+
 }  // namespace
 
-RunFolder::RunFolder(const fs::path& path, const RunConfig& config, int64_t resumed_after)
-    : path_(made(path, resumed_after)),
+std::string config_head(const std::string& run) {
+  return fmt::format("# {}\n{}{}\n", versions_text(), run_line, run);
+}
+
+std::string run_of_config(const std::string& text) {
+  for (size_t at = 0; at < text.size() && text[at] == '#';) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    if (line.starts_with(run_line)) return std::string(line.substr(run_line.size()));
+    at = end + 1;
+  }
+  return "";
+}
+
+RunFolder::RunFolder(const fs::path& path, const RunConfig& config,
+                     const std::optional<ResumedFrom>& resumed)
+    : path_(made(path, resumed)),
+      run_(identifier(path, resumed)),
       log_every_(config.train.log_every),
-      metrics_(path / "metrics.jsonl", resumed_after > 0) {
+      metrics_(path / "metrics.jsonl", resumed.has_value()) {
   if (config.report.tensorboard) events_ = std::make_unique<EventFile>(path_);
-  write_file(path_ / "config.toml", "# " + versions_text() + "\n" + to_toml(config));
+  if (!resumed) metrics_.append(Json{{"run", run_}}.dump());
+  write_file(path_ / "config.toml", config_head(run_) + to_toml(config));
+}
+
+int64_t RunFolder::flush_metrics() {
+  metrics_.flush();
+  if (events_) events_->flush();
+  return static_cast<int64_t>(fs::file_size(path_ / "metrics.jsonl"));
 }
 
 void RunFolder::log(int64_t step, const MetricsLine& line) {
@@ -200,9 +247,14 @@ std::string summary_json(const Summary& s) {
             {"versions", versions_text()},
             {"seed", s.seed},
             {"parameters", s.parameters},
-            {"epochs", s.epochs},
+            {"epochs", s.epochs == std::floor(s.epochs) ? Json(static_cast<int64_t>(s.epochs))
+                                                        : Json(s.epochs)},
+            {"global_batch", s.global_batch},
+            {"learning_rate", s.learning_rate > 0 ? Json(s.learning_rate) : Json()},
+            {"first_loss", s.first_loss > 0 ? Json(s.first_loss) : Json()},
             {"train_loss", s.train_loss},
             {"train_accuracy", s.train_accuracy}};
+  if (s.loss_rose()) json["loss_rose"] = true;
   if (s.validation) {
     json["validation_loss"] = s.validation->loss;
     json["validation_accuracy"] = s.validation->accuracy;
@@ -262,23 +314,44 @@ void RunFolder::save(const Parameters& parameters, const Network& network, const
     save(merged(*size, parameters), Network({text(plain)}, network.input()), data);
     return;
   }
-  files_.add({folder / "model.safetensors",
-              saved_model(parameters, network, data.train->classes(), data.normalizer)});
-  if (!data.tokenizer) return;
-  for (const auto& [name, content] : data.tokenizer->files()) files_.add({folder / name, content});
-  if (size)
-    for (const auto& [name, content] : gpt2_files(*size, data.tokenizer->end_of_text()))
-      files_.add({folder / name, content});
+  ModelFiles files = {{"model.safetensors",
+                       saved_model(parameters, network, data.train->classes(), data.normalizer)}};
+  const auto add = [&](const auto& texts) {
+    for (const auto& [name, content] : texts)
+      files.emplace_back(name, std::vector<uint8_t>(content.begin(), content.end()));
+  };
+  if (data.tokenizer) add(data.tokenizer->files());
+  if (data.tokenizer && size) add(gpt2_files(*size, data.tokenizer->end_of_text()));
+  stage_model(files_, folder, files, run_);
 }
 
-double one_rank_rate(const fs::path& run) {
+void stage_model(FileGroup& group, const fs::path& folder, const ModelFiles& files,
+                 const std::string& run) {
+  Digests digests{.run = run, .files = {}};
+  for (const auto& [name, content] : files) {
+    group.add({folder / name, content});
+    digests.files[name] = digest_of(content);
+  }
+  // Digests of an earlier model would call the new one damaged.
+  std::error_code ignored;
+  fs::remove(digests_path(folder), ignored);
+  group.add({digests_path(folder), digests_text(digests)});
+}
+
+Baseline read_baseline(const fs::path& run) {
   const fs::path path = run / "summary.json";
-  const Json json = Json::parse(read_text(path), nullptr, false);
-  if (!json.is_object() || !json.contains("samples_per_second"))
+  const Json json = parse_object<Json>(read_text(path), path.string(), 8);
+  const auto number = [&](const char* key) {
+    return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0.0;
+  };
+  if (!(number("samples_per_second") > 0))
     throw UserError("{} is not the summary of a run", path.string());
   if (json.contains("parallel"))
     throw UserError("{} is of several ranks; name a run of one rank to compare with", run.string());
-  return json["samples_per_second"].get<double>();
+  return {.run = run.string(),
+          .samples_per_second = number("samples_per_second"),
+          .gradient_seconds = number("gradient_seconds"),
+          .batch = static_cast<int64_t>(number("global_batch"))};
 }
 
 SavedRun load_run(const fs::path& path) {
@@ -290,7 +363,20 @@ SavedRun load_run(const fs::path& path) {
   SavedRun run;
   run.path = path;
   const fs::path config = path / "config.toml", model = path / "model" / "model.safetensors";
-  run.config = parse_config(read_text(config), config.string());
+  const std::string text = read_text(config);
+  run.config = parse_config(text, config.string());
+  if (!fs::exists(model))
+    throw UserError("{} has no model: it has not ended; {}", path.string(),
+                    fs::is_directory(path / "checkpoints")
+                        ? fmt::format("go on with 'lockstep train --resume {}'", path.string())
+                        : "train it again");
+  const std::optional<Digests> digests = read_digests(model.parent_path());
+  run.has_digests = digests.has_value();
+  if (digests) {
+    expect_one_run(run_of_config(text), digests->run, config, model);
+    for (const auto& [name, digest] : digests->files)
+      if (name != model.filename()) expect_undamaged(model.parent_path() / name);
+  }
   const TensorFile file = read_safetensors(model);
   const Json json = Json::parse(network_of(file, model), nullptr, false);
   try {

@@ -19,7 +19,9 @@ const std::vector<Setting>& settings() {
   using T = Setting::Target;
   using C = RunConfig;
   static const std::vector<Setting> all = {
-      {"name", "name of the run; its folder is runs/NAME unless --out says otherwise",
+      {"name",
+       "name of the run; its folder is runs/NAME (or NAME-2, NAME-3, ...) unless --out says "
+       "otherwise",
        [](C& c) -> T { return &c.name; }},
       {"description", "one sentence on what this is", [](C& c) -> T { return &c.description; }},
       {"seed", "decides initial weights, splits, shuffling and dropout",
@@ -186,6 +188,11 @@ const std::vector<Setting>& settings() {
        "write a checkpoint after every so many steps, for --resume; 0: only when interrupted "
        "(strategies whose ranks differ: at the end of epochs)",
        [](C& c) -> T { return &c.train.checkpoint_every; }},
+      {"train.keep_checkpoints",
+       "keep the newest so many checkpoints: a damaged one is passed over",
+       [](C& c) -> T { return &c.train.keep_checkpoints; },
+       {},
+       1},
       {"train.log_every", "write every so many steps to metrics.jsonl; 0: epochs only",
        [](C& c) -> T { return &c.train.log_every; }},
 

@@ -1,10 +1,14 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <map>
 #include <sstream>
 
+#include "base/digests.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "nn/hugging_face.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
@@ -15,30 +19,49 @@ namespace {
 // Copies of larger networks are not kept: their weights alone may be half of the memory.
 constexpr size_t most_kept_floats = 1 << 25;
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 void copy(std::span<const float> from, std::span<float> to) {
   std::copy(from.begin(), from.end(), to.begin());
 }
 
+bool all_finite(std::span<const float> values) {
+  constexpr uint32_t exponent = 0x7f800000;
+  bool finite = true;
+  for (const float value : values)
+    finite &= (std::bit_cast<uint32_t>(value) & exponent) != exponent;
+  return finite;
+}
+
 std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-// What a checkpoint was written with must still hold.
+std::string text_of(const TomlValue& value) {
+  struct Text {
+    std::string operator()(const std::string& text) const { return toml_string(text); }
+    std::string operator()(const std::vector<std::string>& list) const {
+      return fmt::format("[{}]", fmt::join(list, "; "));
+    }
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(int64_t number) const { return fmt::format("{}", number); }
+    std::string operator()(double number) const { return fmt::format("{}", number); }
+  };
+  return std::visit(Text{}, value.data);
+}
+
+std::map<std::string, TomlValue> values_of(const std::string& configuration) {
+  const TomlValues values = parse_toml(configuration, "the configuration in the checkpoint");
+  return {values.begin(), values.end()};
+}
+
+// What a checkpoint was written with must still hold. A key that is newer than the checkpoint had
+// its default.
 void expect_same_run(const std::string& before, const std::string& now) {
-  std::istringstream old_lines(before), new_lines(now);
-  std::string was, is;
-  while (std::getline(old_lines, was) && std::getline(new_lines, is))
-    if (was != is)
+  std::map<std::string, TomlValue> was = values_of(before);
+  was.merge(values_of(lasting_toml({})));
+  for (const auto& [key, value] : values_of(now))
+    if (const TomlValue& old = was.at(key); old.data != value.data)
       throw UserError(
-          "a run cannot be resumed with another configuration: it had '{}', now '{}'; train it "
-          "anew, "
-          "or leave this as it was",
-          was, is);
+          "a run cannot be resumed with another configuration: it had '{} = {}', now '{} = {}'; "
+          "leave this as it was, or start a new run",
+          key, text_of(old), key, text_of(value));
 }
 
 }  // namespace
@@ -78,7 +101,10 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
         config.data.name);
   parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed),
                          config.model.from.empty());
-  if (!config.model.from.empty()) load_gpt2(config.model.from, parameters_);
+  if (config.model.from.empty()) return;
+  load_gpt2(config.model.from, parameters_);
+  if (!all_finite(parameters_.weights()))
+    throw UserError("{} holds weights that are not numbers (NaN or infinite)", config.model.from);
 }
 
 int64_t Trainer::steps_an_epoch() const {
@@ -107,7 +133,7 @@ void Trainer::restore(const Snapshot& snapshot) {
   copy(snapshot.state, parameters_.state());
 }
 
-void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
+void Trainer::diverged(int64_t epoch, int64_t step, const std::string& what) {
   const bool restores = !last_good_.weights.empty();
   if (restores) restore(last_good_);
   // What rank 0 holds is what is saved.
@@ -117,9 +143,21 @@ void Trainer::diverged(int64_t epoch, int64_t step, double loss, double norm) {
                ? fmt::format("The weights from the end of epoch {} are kept.", last_good_.epoch)
                : "The weights before that step are kept.";
   throw Diverged(
-      "training diverged at step {} (epoch {}): loss {}, gradient norm {}. {} Try a smaller "
-      "optimizer.lr (it was {}), or train.clip_norm=1",
-      step, epoch, loss, norm, kept, config_.optimizer.lr);
+      "training diverged at step {} (epoch {}): {}. {} Try a smaller optimizer.lr (it was {}), or "
+      "train.clip_norm=1",
+      step, epoch, what, kept, config_.optimizer.lr);
+}
+
+void Trainer::expect_finite_weights() {
+  if (!all_finite(parameters_.weights()) || !all_finite(parameters_.state()))
+    diverged(at_.epoch, at_.global_step, "weights are not numbers any more");
+}
+
+double Trainer::epochs_done() const {
+  const double steps = static_cast<double>(steps_an_epoch());
+  const double done = static_cast<double>(at_.epoch - 1) + static_cast<double>(at_.step) / steps;
+  if (config_.train.steps == 0) return done;
+  return std::min(done, static_cast<double>(config_.train.steps) / steps);
 }
 
 double Trainer::accuracy(int64_t correct, double samples) const {
@@ -128,7 +166,8 @@ double Trainer::accuracy(int64_t correct, double samples) const {
 
 void Trainer::check(int64_t step, double loss, double gradient_norm) {
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm))
-    diverged(at_.epoch, at_.global_step + 1, loss, gradient_norm);
+    diverged(at_.epoch, at_.global_step + 1,
+             fmt::format("loss {}, gradient norm {}", loss, gradient_norm));
   if (step == 1 && !candidate_.weights.empty())
     last_good_ = std::move(candidate_);  // they have just given a finite loss
 }
@@ -144,6 +183,7 @@ void Trainer::step_done(const StepResult& r) {
   last_ = r;
   const double rows = static_cast<double>(std::max<int64_t>(1, r.rows));
   const double samples = static_cast<double>(std::max<int64_t>(1, at_.epoch_samples));
+  if (at_.global_step == 1) at_.first_loss = r.loss / rows;
   observer_.step_done({.epoch = at_.epoch,
                        .step = r.step,
                        .global_step = at_.global_step,
@@ -273,12 +313,15 @@ std::vector<Optimizer*> Trainer::all_optimizers() {
 }
 
 void Trainer::write_checkpoint() {
-  if (checkpoints_.empty()) return;
+  if (checkpoints_.folder.empty()) return;
+  expect_finite_weights();
   const double start = clock_.seconds();
   // Where all ranks are the same, one file is enough.
   const bool one = strategy_->results_are_global() && !parameters_.has_statistics();
   int64_t name = at_.global_step;  // servers make no steps
+  if (ranks_.rank() == 0) withdraw_checkpoint(checkpoints_.folder, name);
   if (!one) ranks_.broadcast(bytes_of(std::span(&name, 1)), 0).wait();
+  uint64_t digest = 0;
   if (!one || ranks_.rank() == 0) {
     Checkpoint c{.at = at_, .arrays = {}, .counters = {}};
     c.arrays = {{"weights", copy_of(parameters_.weights())},
@@ -293,39 +336,68 @@ void Trainer::write_checkpoint() {
         c.arrays[fmt::format("optimizer{}/{}", i, k)] = copy_of(optimizers[i]->arrays()[k]);
     }
     for (const auto& [key, counter] : strategy_->counters()) c.counters[key] = *counter;
-    save_checkpoint(checkpoint_file(checkpoints_, name, ranks_.rank()), c);
+    digest = save_checkpoint(checkpoint_file(checkpoints_.folder, name, ranks_.rank()), c);
   }
-  if (!one) ranks_.barrier().wait();
+  const std::vector<uint64_t> digests =
+      one ? std::vector{digest} : gather_all(ranks_, digest);  // all files are on the disk
   if (ranks_.rank() == 0)
-    announce_checkpoint(checkpoints_, {.global_step = name,
-                                       .ranks = ranks_.size(),
-                                       .files = one ? 1 : ranks_.size(),
-                                       .config = lasting_toml(config_)});
+    announce_checkpoint(
+        checkpoints_.folder,
+        {.global_step = name,
+         .ranks = ranks_.size(),
+         .files = one ? 1 : ranks_.size(),
+         .config = lasting_toml(config_),
+         .metrics_bytes = checkpoints_.flush_metrics ? checkpoints_.flush_metrics() : -1},
+        digests, checkpoints_.run, config_.train.keep_checkpoints);
   worker_.note("checkpoint", start);
 }
 
-void Trainer::resume(const fs::path& folder) {
-  const LatestCheckpoint latest = latest_checkpoint(folder);
-  if (latest.ranks != ranks_.size())
+// Of this run's length and data; anything else would train on with other samples.
+void Trainer::expect_possible(const Position& at, const fs::path& file) const {
+  const int64_t epoch_steps = strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
+  const bool trains = ranks_.rank() < training_ranks_;
+  const bool in_epoch = at.epoch >= 1 && at.step >= 0 && at.step <= epoch_steps;
+  const bool counted =
+      in_epoch && (strategy_->results_are_global() && trains
+                       ? at.global_step == (at.epoch - 1) * epoch_steps + at.step
+                       : at.global_step >= 0 && at.global_step <= at.epoch * epoch_steps);
+  if (!counted || at.epoch_samples < 0 || at.epoch_correct < 0 || at.best_epoch < 0 ||
+      at.best_epoch > at.epoch)
+    throw UserError(
+        "{} does not fit this run: epoch {}, step {} of {}, {} steps in all are not a possible "
+        "position",
+        file.string(), at.epoch, at.step, epoch_steps, at.global_step);
+}
+
+ResumedFrom Trainer::resume(const fs::path& folder) {
+  ResumedFrom from;
+  std::string text;
+  if (ranks_.rank() == 0) text = info_text(kept_checkpoints(folder, from.damaged).front().info);
+  const CheckpointInfo info = info_from(gather_texts(ranks_, text)[0], folder.string());
+  if (info.ranks != ranks_.size())
     throw UserError("the checkpoint in {} is of {} ranks, this run has {}; use --ranks {}",
-                    folder.string(), latest.ranks, ranks_.size(), latest.ranks);
-  expect_same_run(latest.config, lasting_toml(config_));
+                    folder.string(), info.ranks, ranks_.size(), info.ranks);
+  expect_same_run(info.config, lasting_toml(config_));
   const fs::path path =
-      checkpoint_file(folder, latest.global_step, latest.files == 1 ? 0 : ranks_.rank());
+      checkpoint_file(folder, info.global_step, info.files == 1 ? 0 : ranks_.rank());
   const Checkpoint c = load_checkpoint(path);
-  const auto fill = [&](const std::string& name, std::span<float> to) {
+  const auto expect_size = [&](const std::string& name, size_t size) {
     const auto found = c.arrays.find(name);
-    if (found == c.arrays.end() || found->second.size() != to.size())
+    if (found == c.arrays.end() || found->second.size() != size)
       throw UserError("{} does not fit this network: '{}' is missing or of another size",
                       path.string(), name);
-    copy(found->second, to);
+    return std::span(found->second);
+  };
+  const auto fill = [&](const std::string& name, std::span<float> to) {
+    copy(expect_size(name, to.size()), to);
   };
   const auto counter = [&](const std::string& name) {
     const auto found = c.counters.find(name);
-    if (found == c.counters.end())
-      throw UserError("{} does not fit this run: '{}' is missing", path.string(), name);
+    if (found == c.counters.end() || found->second < 0)
+      throw UserError("{} does not fit this run: '{}' is missing or below 0", path.string(), name);
     return found->second;
   };
+  expect_possible(c.at, path);
   if (c.at.epoch > epochs_)
     throw UserError(
         "this run is finished: {} of {} epochs are done; set train.epochs higher to go on",
@@ -335,8 +407,10 @@ void Trainer::resume(const fs::path& folder) {
   fill("state", parameters_.state());
   if (const auto found = c.arrays.find("best/weights");
       found != c.arrays.end() && !found->second.empty())
-    best_ = {counter("best_epoch"), found->second, c.arrays.at("best/state")};
-  strategy_->prepare(worker_);
+    best_ = {counter("best_epoch"),
+             copy_of(expect_size("best/weights", parameters_.weights().size())),
+             copy_of(expect_size("best/state", parameters_.state().size()))};
+  prepare();
   const std::vector<Optimizer*> optimizers = all_optimizers();
   for (size_t i = 0; i < optimizers.size(); ++i) {
     optimizers[i]->set_steps(counter(fmt::format("optimizer{}/steps", i)));
@@ -344,6 +418,16 @@ void Trainer::resume(const fs::path& folder) {
       fill(fmt::format("optimizer{}/{}", i, k), optimizers[i]->arrays()[k]);
   }
   for (const auto& [key, target] : strategy_->counters()) *target = counter(key);
+  from.global_step = info.global_step;
+  from.metrics_bytes = info.metrics_bytes;
+  from.has_digests = fs::exists(digests_path(path.parent_path()));
+  return from;
+}
+
+// Once: a strategy that is prepared again would forget what a checkpoint gave it.
+void Trainer::prepare() {
+  if (!prepared_) strategy_->prepare(worker_);
+  prepared_ = true;
 }
 
 ParallelFigures Trainer::parallel_figures() {
@@ -365,7 +449,7 @@ ParallelFigures Trainer::parallel_figures() {
 
 Summary Trainer::run(const std::atomic<bool>& stop) {
   stop_ = &stop;
-  strategy_->prepare(worker_);
+  prepare();
   const double start = clock_.seconds();
   const int64_t run_steps = config_.train.steps;
   observer_.run_started(
@@ -384,14 +468,19 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
                   .data = data_.provenance,
                   .device = device_.description(),
                   .seed = config_.seed,
-                  .parameters = network_.parameter_count()};
+                  .parameters = network_.parameter_count(),
+                  .global_batch = feed_.share(0).all,
+                  .learning_rate = config_.optimizer.lr *
+                                   (config_.schedule.scale_with_ranks ? training_ranks_ : 1)};
+  int64_t last_epoch = at_.epoch;
   while (at_.epoch <= epochs_) {
     const EpochReport report = train_epoch();
+    expect_finite_weights();
+    last_epoch = at_.epoch;
     if (at_.global_step == 0 && ranks_.rank() < training_ranks_) {  // before anything was done
       summary.ending = Ending::interrupted;
       break;
     }
-    summary.epochs = at_.epoch;
     summary.train_loss = report.loss;
     summary.train_accuracy = report.accuracy;
     summary.validation = report.validation;
@@ -414,7 +503,10 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
       break;
     }
   }
+  summary.epochs = epochs_done();
+  summary.first_loss = at_.first_loss;
   if (summary.ending != Ending::interrupted) strategy_->finish(worker_);
+  expect_finite_weights();
   if (!best_.weights.empty()) {
     restore(best_);
     summary.best_epoch = at_.best_epoch;
@@ -422,7 +514,8 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
   }
   if (summary.ending != Ending::interrupted) summary.test = evaluate_together(data_.test.get());
   if (summary.test && !std::isfinite(summary.test->loss))  // the last step blew up
-    diverged(summary.epochs, at_.global_step, summary.test->loss, last_.gradient_norm);
+    diverged(last_epoch, at_.global_step,
+             fmt::format("loss {}, gradient norm {}", summary.test->loss, last_.gradient_norm));
   summary.gradient_seconds = median(gradient_seconds_);
   summary.epoch_seconds = epoch_seconds_;
   summary.samples_per_second = trained_samples_ / std::max(trained_seconds_, 1e-9);

@@ -33,12 +33,12 @@ class Trainer final : private StepHandler {
   Trainer(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
           const DataSplits& data, Observer& observer);
 
-  // Where checkpoints go; without, none are written.
-  void keep_checkpoints_in(const fs::path& folder) { checkpoints_ = folder; }
+  // Without, none are written.
+  void keep_checkpoints_in(CheckpointPlace place) { checkpoints_ = std::move(place); }
   // Notes what this rank does when.
   void record(Trace& trace) { worker_.trace = &trace; }
-  // Goes on where the checkpoint was written.
-  void resume(const fs::path& folder);
+  // Goes on where the newest undamaged checkpoint in the folder was written. All ranks call it.
+  ResumedFrom resume(const fs::path& folder);
 
   // Runs to the end, or to the end of the step during which `stop` becomes true on some rank.
   Summary run(const std::atomic<bool>& stop);
@@ -70,10 +70,15 @@ class Trainer final : private StepHandler {
   void merge_replicas();
   std::optional<Evaluation> evaluate_together(const Dataset* data);
   void keep_if_best(const EpochReport& report);
+  double epochs_done() const;  // the last may be a part of one
+  void expect_possible(const Position& at, const fs::path& file) const;
+  void expect_finite_weights();  // a relu can hide from the loss that they are not
   std::vector<Optimizer*> all_optimizers();
   void write_checkpoint();
+  void prepare();
   ParallelFigures parallel_figures();
-  [[noreturn]] void diverged(int64_t epoch, int64_t step, double loss, double norm);
+  // `what` was found not to be a number.
+  [[noreturn]] void diverged(int64_t epoch, int64_t step, const std::string& what);
 
   RunConfig config_;
   Communicator& ranks_;
@@ -100,7 +105,8 @@ class Trainer final : private StepHandler {
   Snapshot last_good_, candidate_;  // candidate: of this epoch's start, until a loss proves it
   Snapshot best_;
   StepResult last_;
-  fs::path checkpoints_;
+  CheckpointPlace checkpoints_;
+  bool prepared_ = false;  // the strategy
 };
 
 }  // namespace lockstep

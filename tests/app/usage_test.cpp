@@ -1,5 +1,7 @@
 // What the program says to those who ask, and to those who mistype.
 
+#include <algorithm>
+
 #include "app/process_testing.h"
 
 namespace lockstep {
@@ -45,7 +47,13 @@ TEST_F(Usage, UnknownVerbsAreCorrected) {
   expect_refused({"trian", "iris-mlp"}, {"did you mean 'train'?"});
   expect_refused({"modles"}, {"did you mean 'models'?"});
   expect_refused({"data", "shwo", "mnist-sample"}, {"'shwo'", "did you mean 'show'?"});
-  expect_refused({}, {"lockstep --help"});
+}
+
+TEST_F(Usage, TheProgramAlonePrintsShortHelp) {
+  const Ended ended = lockstep({});
+  EXPECT_EQ(ended.code, 0);
+  expect_says(ended.out, {"lockstep train cnn-690k", "lockstep --help"});
+  EXPECT_LT(std::count(ended.out.begin(), ended.out.end(), '\n'), 12);
 }
 
 TEST_F(Usage, UnknownOptionsAreCorrected) {
@@ -96,7 +104,7 @@ TEST_F(Usage, OutputThatCannotBeWrittenIsAFailure) {
   write("runs", "in the way");
   const Ended ended = lockstep({"train", "iris-mlp", "--set", "train.epochs=1"});
   EXPECT_EQ(ended.code, 1);
-  expect_says(ended.err, {"cannot make the folder", "runs/iris-mlp"});
+  expect_says(ended.err, {"cannot make the folder", "runs"});
 }
 
 TEST_F(Usage, CompletionsAreWhatTheShellUnderstands) {

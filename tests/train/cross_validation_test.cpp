@@ -31,7 +31,8 @@ class CrossValidation : public InFolder {
       const WallClock clock;
       const CrossvalSummary mine = cross_validate(
           config, all, data, clock, folder() / name,
-          [&](const FoldResult&, int64_t, int64_t) {
+          [&](const FoldResult&, const FoldProgress& progress) {
+            if (all.size() == 1) progress_ = progress;
             if (++trained_ == stop_after) stop = true;
           },
           true, stop);
@@ -47,6 +48,7 @@ class CrossValidation : public InFolder {
   }
 
   std::atomic<int64_t> trained_{0};
+  FoldProgress progress_;  // of the last fold of a run on one rank
 };
 
 TEST_F(CrossValidation, OnRanksGivesTheNumbersOfOneAfterTheOther) {
@@ -85,6 +87,16 @@ TEST_F(CrossValidation, GoesOnAtTheUnfinishedFolds) {
   other.optimizer.lr = 0.02;
   run(other, 1, "broken");
   EXPECT_EQ(trained_, 5);
+}
+
+TEST_F(CrossValidation, TimeLeftCountsOnlyWhatThisStartTrains) {
+  const RunConfig config = five_folds();
+  run(config, 1, "broken", 3);
+  EXPECT_DOUBLE_EQ(progress_.left(30), 20);  // three folds took 30 s, two are left
+  run(config, 1, "broken", 1);
+  EXPECT_EQ(progress_.trained, 1);
+  EXPECT_EQ(progress_.done, 4);
+  EXPECT_DOUBLE_EQ(progress_.left(10), 10);  // one took 10 s, one is left
 }
 
 TEST_F(CrossValidation, OfNodesAveragesTheirModelsOrTestsEach) {

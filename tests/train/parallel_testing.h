@@ -22,7 +22,7 @@ struct ParallelTraining {
       Observer silent;
       Trainer trainer(config, ranks, *device, clock, data,
                       ranks.rank() == 0 ? static_cast<Observer&>(record) : silent);
-      trainer.keep_checkpoints_in(checkpoints);
+      trainer.keep_checkpoints_in({.folder = checkpoints});
       if (resumes) trainer.resume(checkpoints);
       const Summary mine = trainer.run(record.stop);
       if (ranks.rank() == 0) summary = mine;

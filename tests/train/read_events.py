@@ -91,12 +91,13 @@ def main():
             assert event[2] == scalars["train/global_step"], "the step"
             read.append(scalars)
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        assert list(lines.pop(0)) == ["run"], "the run's identifier comes first"
         assert len(lines) == len(read) and len(lines) > 20, (len(lines), len(read))
         for line, scalars in zip(lines, read):
             assert line.keys() == scalars.keys()
             for key, value in line.items():
                 assert abs(value - scalars[key]) <= 1e-6 * max(1, abs(value)), (key, value, scalars[key])
-        subprocess.run([lockstep, "train", "iris-mlp", "--quiet", "--set", "report.tensorboard=false", "--out", str(run)], check=True,
+        subprocess.run([lockstep, "train", "iris-mlp", "--quiet", "--set", "report.tensorboard=false", "--out", str(run), "--force"], check=True,
                        stdout=subprocess.DEVNULL)
         assert not list(run.glob("events.out.tfevents.*")), "none when not wanted, and none of an earlier run"
     print("the events are whole")

@@ -18,9 +18,21 @@ std::string error_for_set(const std::string& assignment) {
   return error_of<UserError>([&] { set_keys(config, {parse_assignment(assignment)}); });
 }
 
+TEST(RunConfig, ANameIsNoPath) {
+  for (const char* name : {"../victim", "/tmp/x", "a/b", ".hidden", "..", "a\\u001b[31mb"})
+    expect_says(error_for_set(std::string("name=\"") + name + "\""),
+                {"--set name=", "a name becomes a folder"});
+  RunConfig config;
+  set_keys(config, {parse_assignment("name=\"my first run\"")});
+  EXPECT_EQ(config.name, "my first run");
+  config.name = "";
+  expect_says(error_of<UserError>([&] { check(config); }), {"name", "is empty"});
+}
+
 TEST(RunConfig, TheResolvedConfigurationReadsBackAsItself) {
   RunConfig config;
-  config.name = "a \"name\"\n";
+  config.name = "a \"name\"";
+  config.description = "two\nlines";
   config.seed = 12345;
   config.model.layers = {"conv 32 3x3 relu", "dense 10"};
   config.data.test = 0.2;

@@ -6,7 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/digests.h"
 #include "nn/safetensors.h"
+#include "train/run_list.h"
 #include "train/train_testing.h"
 
 namespace lockstep {
@@ -40,6 +42,8 @@ class Runs : public InFolder {
     const std::string text = read_text(path() / "metrics.jsonl");
     for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
       lines.push_back(Json::parse(text.substr(at, end - at)));
+    EXPECT_EQ(lines.at(0), Json({{"run", run_of_config(read_text(path() / "config.toml"))}}));
+    lines.erase(lines.begin());
     return lines;
   }
 
@@ -116,8 +120,72 @@ TEST_F(Runs, TheModelOfAnotherNetworkIsRefused) {
   train_into_folder(wider);
   fs::copy_file(folder() / "other/model/model.safetensors", path() / "model/model.safetensors",
                 fs::copy_options::overwrite_existing);
+  expect_says(error_of<UserError>([&] { load_run(path()); }), {"model.safetensors is damaged"});
+  fs::remove(digests_path(path() / "model"));
   expect_says(error_of<UserError>([&] { load_run(path()); }),
               {"another network", "dense 21 relu", "config.toml"});
+}
+
+TEST_F(Runs, AModelOfAnotherRunOfTheSameNetworkIsRefused) {
+  train_into_folder(iris_config());
+  fs::rename(path(), folder() / "other");
+  train_into_folder(iris_config());
+  fs::remove_all(path() / "model");
+  fs::copy(folder() / "other/model", path() / "model");
+  expect_says(error_of<UserError>([&] { load_run(path()); }),
+              {"two runs have written into this folder", "config.toml", "train again"});
+}
+
+TEST_F(Runs, EveryFlippedBitOfAModelIsNoticed) {
+  train_into_folder(iris_config());
+  const fs::path model = path() / "model/model.safetensors";
+  const std::vector<uint8_t> good = read_bytes(model);
+  for (size_t bit = 3; bit < good.size() * 8; bit += 101) {
+    std::vector<uint8_t> damaged = good;
+    damaged[bit / 8] ^= static_cast<uint8_t>(1 << (bit % 8));
+    write_file(model, damaged);
+    EXPECT_THROW(load_run(path()), UserError) << bit;
+  }
+  write_file(model, good);
+  EXPECT_TRUE(load_run(path()).has_digests);
+}
+
+TEST_F(Runs, OfTheFirstVersionLoadWithoutDigests) {
+  train_into_folder(iris_config());
+  fs::remove(digests_path(path() / "model"));
+  EXPECT_FALSE(load_run(path()).has_digests);
+}
+
+TEST_F(Runs, EqualWeightsAreEqualBytes) {
+  train_into_folder(iris_config());
+  const std::vector<uint8_t> first = read_bytes(path() / "model/model.safetensors");
+  train_into_folder(iris_config());
+  EXPECT_EQ(read_bytes(path() / "model/model.safetensors"), first);
+}
+
+TEST_F(Runs, AVerifiedRunNamesWhatIsDamaged) {
+  train_into_folder(iris_config());
+  const auto damaged = [&] {
+    std::string names;
+    for (const VerifiedFile& file : verify_run(path()))
+      if (file.damaged) names += file.file + " ";
+    return names;
+  };
+  EXPECT_EQ(damaged(), "");
+  const fs::path metrics = path() / "metrics.jsonl", model = path() / "model/model.safetensors";
+  const std::string lines = read_text(metrics), good = read_text(model);
+  write_file(metrics, "{\"run\":\"another\"}\n");
+  EXPECT_EQ(damaged(), "metrics.jsonl ");
+  write_file(metrics, lines + "{\"cut");
+  EXPECT_EQ(damaged(), "metrics.jsonl ");
+  write_file(metrics, lines);
+  write_file(model, good.substr(0, good.size() - 1));
+  EXPECT_EQ(damaged(), "model/model.safetensors ");
+  fs::remove(model);
+  EXPECT_EQ(damaged(), "model/model.safetensors ");
+  write_file(model, good);
+  write_file(path() / "summary.json", "{");
+  EXPECT_EQ(damaged(), "summary.json ");
 }
 
 TEST_F(Runs, ADamagedDescriptionIsTheUsersProblemNotACrash) {
@@ -125,6 +193,7 @@ TEST_F(Runs, ADamagedDescriptionIsTheUsersProblemNotACrash) {
   const fs::path model = path() / "model/model.safetensors";
   const TensorFile saved = read_safetensors(model);
   const Json good = Json::parse(saved.metadata.at("network"));
+  fs::remove(digests_path(path() / "model"));
   const auto describe = [&](const std::string& text) {
     write_file(model, safetensors_bytes(saved.tensors, {{"network", text}}));
   };
