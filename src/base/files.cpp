@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -50,6 +51,34 @@ void write_all(int fd, std::span<const uint8_t> content, const fs::path& path) {
     if (written < 0) throw Failure("cannot write {}: {}", path.string(), reason());
     content = content.subspan(static_cast<size_t>(written));
   }
+}
+
+// O_EXCL, because the name may hold what a killed program left, or a link that somebody else put
+// there.
+int create_anew(const fs::path& path) {
+  ::unlink(path.c_str());
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
+// Makes renames within the folder outlast a power failure.
+void sync_folder(const fs::path& folder) {
+  const fs::path path = folder.empty() ? "." : folder;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool synced = file.get() >= 0 && ::fsync(file.get()) == 0;
+  if (!synced && errno != EINVAL)  // EINVAL: a file system that has nothing to sync
+    throw Failure("cannot write the folder {} to the disk: {}", path.string(), reason());
+}
+
+std::FILE* open_lines(const fs::path& path, bool append) {
+  std::error_code error;
+  const bool leads_to_a_file =
+      fs::is_symlink(path, error) && (fs::is_regular_file(path, error) || !fs::exists(path, error));
+  if (leads_to_a_file) {
+    if (append)
+      throw Failure("cannot append to {}: it is a symbolic link; remove it", path.string());
+    ::unlink(path.c_str());
+  }
+  return std::fopen(path.c_str(), append ? "ae" : "we");
 }
 
 std::span<const uint8_t> as_bytes(std::string_view text) {
@@ -116,9 +145,7 @@ std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
 }
 
 StagedFile::StagedFile(const fs::path& path, std::span<const uint8_t> content)
-    : path_(path),
-      aside_(path.string() + ".new"),
-      fd_(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+    : path_(path), aside_(path.string() + ".new"), fd_(create_anew(aside_)) {
   if (fd_ < 0) throw Failure("cannot write {}: {}", path_.string(), reason());
   try {
     write_all(fd_, content, path_);
@@ -146,6 +173,11 @@ StagedFile::~StagedFile() {
 void StagedFile::start_writing() const { ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE); }
 
 void StagedFile::commit() {
+  put_in_place();
+  sync_folder(path_.parent_path());
+}
+
+void StagedFile::put_in_place() {
   if (::fsync(fd_) != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0)
     throw Failure("cannot write {}: {}", path_.string(), reason());
   ::close(std::exchange(fd_, -1));
@@ -164,7 +196,12 @@ void FileGroup::add(StagedFile file) { files_.push_back(std::move(file)); }
 void FileGroup::commit() {
   std::vector<StagedFile> files = std::exchange(files_, {});
   for (const StagedFile& file : files) file.start_writing();
-  for (StagedFile& file : files) file.commit();
+  std::set<fs::path> folders;
+  for (StagedFile& file : files) {
+    file.put_in_place();
+    folders.insert(file.path_.parent_path());
+  }
+  for (const fs::path& folder : folders) sync_folder(folder);
 }
 
 FileGroup::~FileGroup() {
@@ -197,7 +234,7 @@ std::string sha256(const fs::path& path) {
 }
 
 LineFile::LineFile(const fs::path& path, bool append)
-    : path_(path), file_(std::fopen(path.c_str(), append ? "a" : "w"), std::fclose) {
+    : path_(path), file_(open_lines(path, append), std::fclose) {
   if (!file_) throw Failure("cannot write {}: {}", path.string(), reason());
 }
 

@@ -21,8 +21,9 @@ std::vector<uint8_t> read_bytes(const fs::path& path);
 // that a small hostile file cannot fill the memory.
 std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit);
 
-// New content of a file, written aside. commit() syncs and renames it: the path holds either what
-// it held before or all of the new content. Uncommitted, it is removed.
+// New content of a file, written aside. commit() syncs it, renames it and syncs the folder: the
+// path holds either what it held before or all of the new content. Uncommitted, it is removed.
+// Symbolic links in its way are replaced, never followed.
 class StagedFile {
  public:
   StagedFile(const fs::path& path, std::span<const uint8_t> content);
@@ -34,6 +35,9 @@ class StagedFile {
   void commit();
 
  private:
+  friend class FileGroup;
+  void put_in_place();  // commit() without syncing the folder
+
   fs::path path_, aside_;
   int fd_;
 };
@@ -41,7 +45,8 @@ class StagedFile {
 void write_file(const fs::path& path, std::span<const uint8_t> content);
 void write_file(const fs::path& path, std::string_view content);
 
-// Files that go to the disk together: their writes start at once, so that the syncs share its time.
+// Files that go to the disk together: their writes start at once, so that the syncs share its time,
+// and each folder is synced once.
 class FileGroup {
  public:
   ~FileGroup();  // commits, and keeps to itself what fails
@@ -56,7 +61,8 @@ void make_folder(const fs::path& path);
 std::string sha256(const fs::path& path);  // in hexadecimal
 
 // A file that grows line by line and is never more than a moment behind: lines reach the kernel
-// when the last flush is 50 ms past, when flush() is called, and at the end.
+// when the last flush is 50 ms past, when flush() is called, and at the end. A link to another file
+// is replaced, or refused where lines are to be appended; a link to a device or pipe is followed.
 class LineFile {
  public:
   explicit LineFile(const fs::path& path, bool append = false);

@@ -3,11 +3,27 @@
 #include "base/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "base/error.h"
+#include "base/full_disk.h"
+
+namespace {
+
+int synced_folders = 0;
+
+}  // namespace
+
+// In place of the C library's, to see what is synced.
+extern "C" int fsync(int file) {
+  struct stat info {};
+  if (::fstat(file, &info) == 0 && S_ISDIR(info.st_mode)) ++synced_folders;
+  return static_cast<int>(::syscall(SYS_fsync, file));
+}
 
 namespace lockstep {
 namespace {
@@ -43,10 +59,50 @@ TEST_F(Files, ReadBackWhatWasWritten) {
 
 TEST_F(Files, AFullDiskLeavesTheOldContentAndNothingElse) {
   write_file(folder_ / "a", "old");
-  ASSERT_EQ(::symlink("/dev/full", (folder_ / "a.new").c_str()), 0);
-  expect_error<Failure>([&] { write_file(folder_ / "a", "new"); }, "No space left");
+  {
+    const FullDisk full;
+    expect_error<Failure>([&] { write_file(folder_ / "a", "new"); }, "File too large");
+  }
   EXPECT_EQ(read_text(folder_ / "a"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+// Somebody else who may write to the folder must not choose which file is overwritten.
+TEST_F(Files, LinksInTheWayAreReplacedAndWhatTheyPointToStays) {
+  write_file(folder_ / "victim", "precious");
+  const auto linked = [&](const char* name) {
+    fs::remove(folder_ / name);
+    fs::create_symlink("victim", folder_ / name);
+  };
+  linked("a");
+  linked("a.new");
+  write_file(folder_ / "a", "new");
+  linked("log");
+  LineFile(folder_ / "log").append("a line");
+  EXPECT_EQ(read_text(folder_ / "victim"), "precious");
+  EXPECT_EQ(read_text(folder_ / "a"), "new");
+  EXPECT_EQ(read_text(folder_ / "log"), "a line\n");
+  for (const char* name : {"a", "log"}) EXPECT_FALSE(fs::is_symlink(folder_ / name)) << name;
+}
+
+TEST_F(Files, LinesAreNotAppendedThroughALink) {
+  write_file(folder_ / "victim", "precious");
+  fs::create_symlink("victim", folder_ / "log");
+  expect_error<Failure>([&] { LineFile(folder_ / "log", true); }, "symbolic link");
+  EXPECT_EQ(read_text(folder_ / "victim"), "precious");
+}
+
+TEST_F(Files, ALinkToADeviceIsWhereSomebodyWantsTheLines) {
+  fs::create_symlink("/dev/full", folder_ / "log");
+  LineFile lines(folder_ / "log");
+  expect_error<Failure>([&] { lines.append("a line"); }, "No space left");
+}
+
+TEST_F(Files, WhatAKilledProgramLeftAsideIsNoObstacle) {
+  write_file(folder_ / "a.new", "half of someth");
+  write_file(folder_ / "a", "new");
+  EXPECT_EQ(read_text(folder_ / "a"), "new");
+  EXPECT_FALSE(fs::exists(folder_ / "a.new"));
 }
 
 TEST_F(Files, AStagedFileChangesNothingUntilItIsCommitted) {
@@ -72,6 +128,21 @@ TEST_F(Files, AGroupIsCommittedInOrderUpToWhatFails) {
   files.add({folder_ / "d", "comes after it"});
   expect_error<Failure>([&] { files.commit(); }, "cannot write");
   EXPECT_FALSE(fs::exists(folder_ / "d") || fs::exists(folder_ / "d.new"));
+}
+
+TEST_F(Files, AGroupSyncsEachFolderOnce) {
+  fs::create_directory(folder_ / "sub");
+  FileGroup files;
+  for (const char* name : {"a", "b", "sub/a", "sub/b"}) files.add({folder_ / name, "x"});
+  const int before = synced_folders;
+  files.commit();
+  EXPECT_EQ(synced_folders - before, 2);
+}
+
+TEST_F(Files, AFileOfItsOwnSyncsItsFolder) {
+  const int before = synced_folders;
+  write_file(folder_ / "a", "x");
+  EXPECT_EQ(synced_folders - before, 1);
 }
 
 TEST_F(Files, AMissingFileAndAFolderAreTheUsersMistakes) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digests.h"
+#include "base/full_disk.h"
 #include "nn/safetensors.h"
 #include "train/run_list.h"
 #include "train/train_testing.h"
@@ -233,10 +234,9 @@ TEST_F(Runs, AFolderThatCannotBeWrittenIsAFailure) {
 }
 
 TEST_F(Runs, AFullDiskIsNoticedBeforeTraining) {
-  make_folder(path());
-  ASSERT_EQ(::symlink("/dev/full", (path() / "config.toml.new").c_str()), 0);
+  const FullDisk full;
   expect_says(error_of<Failure>([&] { RunFolder(path(), iris_config()); }),
-              {"config.toml", "No space left"});
+              {"config.toml", "File too large"});
 }
 
 TEST_F(Runs, AFullDiskEndsTheRunWithAFailure) {
