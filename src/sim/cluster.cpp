@@ -1,10 +1,10 @@
 #include "sim/cluster.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -22,6 +22,8 @@ constexpr Named topologies[] = {{"star", Topology::star},
                                 {"fat-tree", Topology::fat_tree},
                                 {"torus", Topology::torus},
                                 {"dragonfly", Topology::dragonfly}};
+
+constexpr size_t most_dimensions = 8, most_kinds = 1000;
 
 double number(const std::string& key, const TomlValue& value, double least, double most) {
   double found = 0;
@@ -48,14 +50,22 @@ std::string word(const std::string& key, const TomlValue& value) {
   throw UserError("{}: {} is {}, a text is expected", value.where, key, value.type());
 }
 
-std::vector<int> wholes(const std::string& key, const TomlValue& value) {
+// Numbers of nodes along the dimensions of a network.
+std::vector<int> extents(const std::string& key, const TomlValue& value) {
+  const auto wrong = [&] {
+    return UserError("{}: {} must be a list of 1 to {} whole numbers from 1 to {}, such as [4, 4]",
+                     value.where, key, most_dimensions, most_nodes);
+  };
   const auto* list = std::get_if<std::vector<std::string>>(&value.data);
+  if (!list || list->empty() || list->size() > most_dimensions) throw wrong();
   std::vector<int> all;
-  if (list)
-    for (const std::string& item : *list) all.push_back(std::atoi(item.c_str()));
-  if (all.empty() || *std::min_element(all.begin(), all.end()) < 1)
-    throw UserError("{}: {} must be a list of whole numbers from 1 on, such as [4, 4]", value.where,
-                    key);
+  for (const std::string& item : *list) {
+    int extent = 0;
+    const char* const end = item.data() + item.size();
+    const auto [stop, error] = std::from_chars(item.data(), end, extent);
+    if (error != std::errc() || stop != end || extent < 1 || extent > most_nodes) throw wrong();
+    all.push_back(extent);
+  }
   return all;
 }
 
@@ -64,7 +74,7 @@ constexpr double gbit = 1e9 / 8, microsecond = 1e-6, most_gbit = 100000, most_us
 // Keys of [node] or of one [[node]].
 bool set_node(NodeKind& kind, const std::string& key, const TomlValue& value) {
   if (key == "count")
-    kind.count = whole("node.count", value, 1, 10'000'000);
+    kind.count = whole("node.count", value, 1, most_nodes);
   else if (key == "cores")
     kind.cores = whole("node.cores", value, 1, 4096);
   else if (key == "speed")
@@ -81,7 +91,7 @@ using Setters = std::map<std::string, std::function<void(const std::string&, con
 Setters disturbance_setters(Disturbance& d) {
   return {
       {"noise", [&](auto& k, auto& v) { d.noise = number(k, v, 0, 2); }},
-      {"stragglers", [&](auto& k, auto& v) { d.stragglers = whole(k, v, 0, 10'000'000); }},
+      {"stragglers", [&](auto& k, auto& v) { d.stragglers = whole(k, v, 0, most_nodes); }},
       {"straggler_speed", [&](auto& k, auto& v) { d.straggler_speed = number(k, v, 0.001, 1); }},
       {"fails_at", [&](auto& k, auto& v) { d.fails_at = number(k, v, 0, 1e9); }},
       {"restart", [&](auto& k, auto& v) { d.restart = number(k, v, 0, 1e7); }}};
@@ -93,10 +103,33 @@ std::vector<std::string> names_of(const Setters& setters) {
   return names;
 }
 
+void check_size(const Cluster& c, const std::string& source) {
+  if (c.kinds.size() > most_kinds)
+    throw UserError("{}: {} different [[node]] are more than the {} that are possible", source,
+                    c.kinds.size(), most_kinds);
+  int64_t nodes = 0, cores = 0;
+  for (const NodeKind& kind : c.kinds) {
+    nodes += kind.count;
+    cores += int64_t{kind.count} * kind.cores;
+  }
+  if (nodes > most_nodes || cores > most_cores)
+    throw UserError(
+        "{}: {} nodes with {} cores in all are too many; at most {} and {} are possible", source,
+        nodes, cores, most_nodes, most_cores);
+}
+
+void check_stragglers(const Cluster& c, const std::string& where) {
+  if (c.disturbance.stragglers > c.nodes())
+    throw UserError("{}stragglers={}: the cluster has {} nodes", where, c.disturbance.stragglers,
+                    c.nodes());
+}
+
 // Sizes that a topology implies must hold the nodes.
 void check_shape(const Cluster& c, const std::string& source) {
-  const auto product = std::accumulate(c.shape.begin(), c.shape.end(), int64_t{1},
-                                       [](int64_t a, int b) { return a * b; });
+  // Each factor is at most most_nodes: stops before it can overflow.
+  int64_t product = 1;
+  for (const int extent : c.shape)
+    if (product <= most_nodes) product *= extent;
   if ((c.topology == Topology::tree || c.topology == Topology::fat_tree) && c.leaf < 1)
     throw UserError("{}: topology \"{}\" needs network.leaf: how many nodes share a switch", source,
                     topology_name(c.topology));
@@ -152,7 +185,8 @@ double Cluster::speed_of(int index) const {
 
 std::vector<int> Cluster::place(int ranks, int per_node) const {
   std::vector<int> nodes_of_ranks;
-  for (int r = 0; r < ranks; ++r) nodes_of_ranks.push_back(std::min(r / per_node, nodes() - 1));
+  const int last = nodes() - 1;
+  for (int r = 0; r < ranks; ++r) nodes_of_ranks.push_back(std::min(r / per_node, last));
   return nodes_of_ranks;
 }
 
@@ -189,7 +223,7 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
        [&](auto& k, auto& v) { c.uplink.latency = number(k, v, 0, most_us) * microsecond; }},
       {"network.leaf", [&](auto& k, auto& v) { c.leaf = whole(k, v, 1, 100'000); }},
       {"network.spines", [&](auto& k, auto& v) { c.spines = whole(k, v, 1, 10'000); }},
-      {"network.shape", [&](auto& k, auto& v) { c.shape = wholes(k, v); }}};
+      {"network.shape", [&](auto& k, auto& v) { c.shape = extents(k, v); }}};
   for (const auto& [name, set] : disturbance_setters(c.disturbance))
     setters["disturbance." + name] = set;
 
@@ -213,6 +247,8 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
   }
   if (c.kinds.empty())
     throw UserError("{}: there is no [node] with count, cores, speed and memory_gb", source);
+  check_size(c, source);
+  check_stragglers(c, source + ": disturbance.");
   if (gbits <= 0 && c.nodes() > 1) throw UserError("{}: network.bandwidth_gbit is missing", source);
   c.link.bandwidth = gbits * gbit * efficiency;
   c.uplink.bandwidth = uplink_gbits * gbit * efficiency;
@@ -228,9 +264,7 @@ void disturb(Cluster& cluster, const std::string& assignment) {
     throw UserError("--disturb {}: unknown '{}'; {}", assignment, key,
                     suggestion(key, names_of(setters)));
   found->second(key, value);
-  if (cluster.disturbance.stragglers > cluster.nodes())
-    throw UserError("--disturb stragglers={}: the cluster has {} nodes",
-                    cluster.disturbance.stragglers, cluster.nodes());
+  check_stragglers(cluster, "--disturb ");
 }
 
 Cluster machine_cluster(const std::string& machine, int cores, double memory) {

@@ -52,6 +52,9 @@ struct Cluster {
   std::vector<int> place(int ranks, int per_node) const;
 };
 
+constexpr int most_nodes = 1'000'000;
+constexpr int64_t most_cores = 100'000'000;  // of all nodes
+
 // Throws a UserError that names file, line and key of what is missing, wrong or absurd.
 Cluster parse_cluster(const std::string& text, const std::string& source);
 // Sets "noise=0.1" and the like.

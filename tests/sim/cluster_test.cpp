@@ -1,5 +1,7 @@
 #include "sim/cluster.h"
 
+#include <chrono>
+
 #include "sim_testing.h"
 
 namespace lockstep {
@@ -34,6 +36,37 @@ TEST(Clusters, MayMixNodesAndHaveStragglers) {
   EXPECT_DOUBLE_EQ(c.speed_of(1), 0.5);
 }
 
+// Products of sizes that are each in range, and numbers that no integer holds.
+TEST(Clusters, RefuseSizesThatOverflow) {
+  const auto refused = [](const std::string& node, const std::string& network,
+                          const std::vector<std::string>& expected) {
+    expect_user_error([&] { parse_cluster(text(node, network), "c.toml"); }, expected);
+  };
+  refused("count = 10000000\ncores = 2\nmemory_gb = 8", good_network,
+          {"c.toml line 2", "node.count", "1 to 1000000"});
+  refused("count = 1000000\ncores = 4096\nmemory_gb = 8", good_network,
+          {"1000000 nodes with 4096000000 cores", "at most 1000000 and 100000000"});
+  std::string many;
+  for (int i = 0; i < 3000; ++i) many += "[[node]]\ncount = 1000000\nmemory_gb = 8\n";
+  expect_user_error([&] { parse_cluster(many, "c.toml"); }, {"3000 different [[node]]"});
+  expect_user_error([&] { parse_cluster(many.substr(0, many.size() / 300), "c.toml"); },
+                    {"10000000 nodes"});
+  const auto torus = [&](const std::string& shape, const std::string& expected) {
+    refused(good_node, "bandwidth_gbit = 1\ntopology = \"torus\"\nshape = " + shape, {expected});
+  };
+  torus("[99999999999999999999]", "c.toml line");  // no TOML integer
+  torus("[4294967297, 4]", "from 1 to 1000000");
+  torus("[2.5, 2]", "whole numbers");
+  torus("[]", "whole numbers");
+  torus("[1, 1, 1, 1, 1, 1, 1, 1, 4]", "1 to 8 whole numbers");
+  torus("[1000000, 1000000, 1000000, 1000000]", "there are 4 nodes");
+  expect_user_error(
+      [&] {
+        parse_cluster(text(good_node, good_network) + "[disturbance]\nstragglers = 5\n", "c.toml");
+      },
+      {"c.toml", "stragglers=5", "4 nodes"});
+}
+
 struct Mistake {
   const char *node, *network, *expected;
 };
@@ -64,6 +97,30 @@ TEST(Clusters, SayWhatIsWrongAndWhere) {
   Cluster c = test_cluster();
   expect_user_error([&] { disturb(c, "nois=1"); }, {"did you mean 'noise'"});
   expect_user_error([&] { disturb(c, "stragglers=99"); }, {"8 nodes"});
+}
+
+// Only the nodes in use are simulated, so that a few ranks on a huge cluster are predicted at once.
+TEST(Clusters, OfAMillionNodesAnswerAsSmallOnes) {
+  const FixedProfile fixed;
+  const auto predicted = [&](int nodes, const std::string& network, Engine engine) {
+    const Cluster c = parse_cluster(text(fmt::format("count = {}\ncores = 2\nmemory_gb = 4", nodes),
+                                         "bandwidth_gbit = 1\nlatency_us = 50\n" + network),
+                                    "c.toml");
+    const SimulatedPoint point = place_point(fixed.config, c, 8, 0, false);
+    return simulate_point(point, fixed.data, fixed.profile, c, {.engine = engine, .loading = false})
+        .step_seconds;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  for (const char* network :
+       {"topology = \"star\"", "topology = \"tree\"\nleaf = 2\nuplink_gbit = 1",
+        "topology = \"fat-tree\"\nleaf = 2\nspines = 2"})
+    for (const Engine engine : {Engine::simgrid, Engine::analytic})
+      EXPECT_EQ(predicted(1'000'000, network, engine), predicted(4, network, engine)) << network;
+  const std::string torus = "topology = \"torus\"\nshape = [100, 100, 100]";
+  EXPECT_GT(predicted(1'000'000, torus, Engine::analytic), 0);
+  expect_user_error([&] { predicted(1'000'000, torus, Engine::simgrid); },
+                    {"3000000 links", "--engine analytic"});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(Profiles, RoundTripAndRefuseWhatIsNone) {

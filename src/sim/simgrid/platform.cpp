@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "sim/simgrid/simulated_time.h"
 
 namespace lockstep {
@@ -14,32 +15,35 @@ using Policy = s4u::Link::SharingPolicy;
 
 // Messages within a node are paid for by the ranks that copy them.
 constexpr double local_bandwidth = 1e15;
+// SimGrid makes about 100,000 of them per second.
+constexpr int64_t most_links = 500'000;
 
 class Builder {
  public:
-  Builder(const Cluster& cluster, double local_latency, int threads)
-      : cluster_(cluster), local_latency_(local_latency), threads_(threads) {}
+  Builder(const Cluster& cluster, int nodes, double local_latency, int threads)
+      : cluster_(cluster), nodes_(nodes), local_latency_(local_latency), threads_(threads) {}
 
   std::vector<s4u::Host*> build() {
     switch (cluster_.topology) {
       case Topology::star:
-        star(s4u::create_star_zone("cluster"), 0, cluster_.nodes())->seal();
+        star(s4u::create_star_zone("cluster"), 0, nodes_)->seal();
         break;
       case Topology::tree:
         tree();
         break;
       case Topology::fat_tree: {
-        const auto leaf = static_cast<unsigned>(cluster_.leaf);
-        const auto leaves =
-            static_cast<unsigned>((cluster_.nodes() + cluster_.leaf - 1) / cluster_.leaf);
+        const int leaf = std::min(cluster_.leaf, nodes_), leaves = (nodes_ + leaf - 1) / leaf;
+        const int spines = leaves > 1 ? cluster_.spines : 1;
+        expect_links(int64_t{leaves} * (leaf + spines));
+        const auto size = [](int count) { return static_cast<unsigned>(count); };
         s4u::create_fatTree_zone(
-            "cluster", nullptr,
-            {2, {leaf, leaves}, {1, static_cast<unsigned>(cluster_.spines)}, {1, 1}}, callbacks(),
-            cluster_.link.bandwidth, hop_latency(4), Policy::SPLITDUPLEX)
+            "cluster", nullptr, {2, {size(leaf), size(leaves)}, {1, size(spines)}, {1, 1}},
+            callbacks(), cluster_.link.bandwidth, hop_latency(4), Policy::SPLITDUPLEX)
             ->seal();
         break;
       }
       case Topology::torus: {
+        expect_links(int64_t{cluster_.nodes()} * static_cast<int64_t>(cluster_.shape.size()));
         const std::vector<unsigned long> shape(cluster_.shape.begin(), cluster_.shape.end());
         s4u::create_torus_zone("cluster", nullptr, shape, callbacks(), cluster_.link.bandwidth,
                                hop_latency(1), Policy::SPLITDUPLEX)
@@ -47,6 +51,7 @@ class Builder {
         break;
       }
       case Topology::dragonfly: {
+        expect_links(dragonfly_links());
         const auto part = [&](size_t i) { return static_cast<unsigned>(cluster_.shape[i]); };
         s4u::create_dragonfly_zone("cluster", nullptr,
                                    {{part(0), 1}, {part(1), 1}, {part(2), 1}, part(3)}, callbacks(),
@@ -59,6 +64,23 @@ class Builder {
   }
 
  private:
+  static void expect_links(int64_t links) {
+    if (links > most_links)
+      throw UserError(
+          "SimGrid would have to simulate {} links of this network, more than {}; use --engine "
+          "analytic, or a smaller cluster",
+          links, most_links);
+  }
+
+  // All routers of a chassis, all chassis of a group and all groups are linked in pairs.
+  int64_t dragonfly_links() const {
+    const auto pairs = [](int64_t count) { return count * (count - 1) / 2; };
+    const int64_t groups = cluster_.shape[0], chassis = cluster_.shape[1],
+                  routers = cluster_.shape[2];
+    return cluster_.nodes() + pairs(groups) +
+           groups * (chassis * pairs(routers) + routers * pairs(chassis));
+  }
+
   // The latency of a file is from program to program; a way of so many links shares it.
   double hop_latency(int links) const { return cluster_.link.latency / links; }
 
@@ -99,10 +121,10 @@ class Builder {
 
   void tree() {
     s4u::NetZone* root = s4u::create_star_zone("cluster");
-    for (int begin = 0, leaf = 0; begin < cluster_.nodes(); begin += cluster_.leaf, ++leaf) {
+    for (int begin = 0, leaf = 0; begin < nodes_; begin += cluster_.leaf, ++leaf) {
       s4u::NetZone* zone = s4u::create_star_zone(fmt::format("leaf{}", leaf));
       zone->set_parent(root);
-      star(zone, begin, std::min(begin + cluster_.leaf, cluster_.nodes()));
+      star(zone, begin, std::min(begin + cluster_.leaf, nodes_));
       auto* gateway = zone->create_router(fmt::format("switch{}", leaf));
       zone->seal();
       s4u::SplitDuplexLink* link =
@@ -134,6 +156,7 @@ class Builder {
   }
 
   const Cluster& cluster_;
+  int nodes_;  // in use
   double local_latency_;
   int threads_;
   std::vector<s4u::Host*> hosts_;
@@ -141,9 +164,9 @@ class Builder {
 
 }  // namespace
 
-std::vector<s4u::Host*> make_platform(const Cluster& cluster, double local_latency,
+std::vector<s4u::Host*> make_platform(const Cluster& cluster, int nodes, double local_latency,
                                       int threads_a_rank) {
-  return Builder(cluster, local_latency, threads_a_rank).build();
+  return Builder(cluster, nodes, local_latency, threads_a_rank).build();
 }
 
 }  // namespace lockstep

@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-// The cluster as SimGrid's hosts, links and routes; host i is node i. `slots`: ranks that compute
-// at once on a node of so many cores.
-std::vector<simgrid::s4u::Host*> make_platform(const Cluster& cluster, double local_latency,
-                                               int threads_a_rank);
+// The first `nodes` of the cluster as SimGrid's hosts, links and routes; host i is node i. A torus
+// and a dragonfly are made whole, because messages also pass through nodes that are not in use.
+std::vector<simgrid::s4u::Host*> make_platform(const Cluster& cluster, int nodes,
+                                               double local_latency, int threads_a_rank);
 
 }  // namespace lockstep

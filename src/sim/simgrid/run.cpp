@@ -93,8 +93,8 @@ void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
   s4u::Engine engine(&words.count, words.data());
   start_engine(engine);
   const bool threads = job.backend == "threads", alone = job.nodes.size() == 1;
-  const std::vector<s4u::Host*> hosts =
-      make_platform(job.cluster, LocalCosts(job.profile.mpi).latency(), job.threads);
+  const std::vector<s4u::Host*> hosts = make_platform(
+      job.cluster, job.nodes.back() + 1, LocalCosts(job.profile.mpi).latency(), job.threads);
   const int ranks = static_cast<int>(job.nodes.size());
   if (!threads && !alone) {
     SMPI_app_instance_register("job", nullptr, ranks);
