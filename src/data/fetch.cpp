@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/run_command.h"
 #include "data/fetch_files.h"
+#include "data/verified_file.h"
 
 namespace lockstep {
 namespace {
@@ -68,6 +69,7 @@ std::vector<Way> ways_of(const FetchSet& set) {
 bool is_intact(const FetchSet& set, const fs::path& folder) {
   for (const FetchFile& file : set.files)
     if (sha256(folder / file.name) != file.sha256) return false;
+  for (const FetchFile& file : set.files) record_digest(folder / file.name);
   return true;
 }
 
@@ -86,6 +88,13 @@ bool is_cached(const std::string& name) {
     if (error || bytes != file.bytes) return false;
   }
   return true;
+}
+
+fs::path cached_or_fetched(const std::string& name, const Say& say) {
+  if (!is_cached(name)) return fetch(name, {}, say);
+  const fs::path folder = cache_folder() / name;
+  expect_intact(find_fetch_set(name), folder);
+  return folder;
 }
 
 fs::path fetch(const std::string& name, const fs::path& from_folder, const Say& say) {

@@ -5,6 +5,7 @@
 #include "data/fetch.h"
 #include "data/folders.h"
 #include "data/sources/idx_parts.h"
+#include "data/verified_file.h"
 
 namespace lockstep {
 
@@ -76,6 +77,22 @@ const FetchSet& find_fetch_set(const std::string& name) {
   throw UserError("'{}' is not a data set that is fetched; {}", name, suggestion(name, names));
 }
 
+void expect_intact(const FetchSet& set, const fs::path& folder) {
+  for (const FetchFile& file : set.files) {
+    const fs::path path = folder / file.name;
+    Verified found = verify(path);
+    if (found == Verified::unknown) {  // fetched before digests were kept
+      found = sha256(path) == file.sha256 ? Verified::intact : Verified::damaged;
+      if (found == Verified::intact) record_digest(path);
+    }
+    if (found == Verified::damaged)
+      throw Failure(
+          "{} is damaged: it is not the file that was fetched; 'lockstep data get {}' fetches it "
+          "anew",
+          path.string(), set.name);
+  }
+}
+
 void install_files(const FetchSet& set, const fs::path& from, const fs::path& to) {
   // Beside the final place, hence on the same file system: a rename puts the file in place.
   const ScratchFolder scratch(to.parent_path());
@@ -92,12 +109,7 @@ void install_files(const FetchSet& set, const fs::path& from, const fs::path& to
     checked.push_back(unpacked);
   }
   make_folder(to);
-  for (const fs::path& file : checked) {
-    std::error_code error;
-    fs::rename(file, to / file.filename(), error);
-    if (error)
-      throw Failure("cannot write {}: {}", (to / file.filename()).string(), error.message());
-  }
+  for (const fs::path& file : checked) install_verified(file, to);
 }
 
 }  // namespace lockstep

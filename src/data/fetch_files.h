@@ -28,6 +28,10 @@ struct FetchSet {
 // Throws a UserError when the set is not one that can be fetched.
 const FetchSet& find_fetch_set(const std::string& name);
 
+// A Failure names a file that is damaged, and says how to fetch it anew. Files are read only where
+// they have changed since the last time.
+void expect_intact(const FetchSet& set, const fs::path& folder);
+
 // Takes the files of the set from a folder (in any usual spelling, plain or .gz) into `to`, each
 // checked before it is put in place. Throws, naming the file, when one is missing or wrong.
 void install_files(const FetchSet& set, const fs::path& from, const fs::path& to);

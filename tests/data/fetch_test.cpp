@@ -3,10 +3,12 @@
 #include <signal.h>
 
 #include <chrono>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/run_command.h"
 #include "data/fetch_files.h"
+#include "data/verified_file.h"
 #include "data_testing.h"
 #include "gzip_testing.h"
 
@@ -121,7 +123,8 @@ TEST_F(Fetch, SaysWhenTheCacheCannotBeMade) {
 }
 
 // Real files with the right checksums, put in place of the real ones' table.
-TEST_F(Fetch, UnpacksEveryUsualSpelling) {
+class FetchTiny : public Fetch {
+ protected:
   const Content images = idx_images(2, 2, 2), labels = idx_labels({1, 2});
   const std::string images_sum = sha256(write("images", images));
   const std::string labels_sum = sha256(write("labels", labels));
@@ -133,6 +136,9 @@ TEST_F(Fetch, UnpacksEveryUsualSpelling) {
                         {},
                         "",
                         ""};
+};
+
+TEST_F(FetchTiny, UnpacksEveryUsualSpelling) {
   write("mine/train-images.idx3-ubyte", images);
   write("mine/train-labels-idx1-ubyte", labels);
   write("mine/t10k-images-idx3-ubyte.gz", gzipped(images));
@@ -142,6 +148,43 @@ TEST_F(Fetch, UnpacksEveryUsualSpelling) {
     for (const FetchFile& file : set.files)
       EXPECT_EQ(sha256(folder() / "tiny" / file.name), file.sha256);
   }
+}
+
+// A flipped bit leaves the size as it was.
+TEST_F(FetchTiny, NoticesAFileThatHasChangedSinceItWasFetched) {
+  for (const char* name : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"})
+    write(std::string("mine/") + name, images);
+  for (const char* name : {"train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"})
+    write(std::string("mine/") + name, labels);
+  const fs::path tiny = folder() / "tiny", file = tiny / "t10k-images-idx3-ubyte";
+  install_files(set, folder() / "mine", tiny);
+  expect_intact(set, tiny);
+  Content flipped = images;
+  flipped.back() ^= 1;
+  write_file(file, flipped);
+  const auto error = [&] { return error_of<Failure>([&] { expect_intact(set, tiny); }); };
+  expect_says(error(), {file.string(), "is damaged", "lockstep data get tiny"});
+  fs::remove(file.string() + ".xxh3");  // as of a version that kept none: SHA-256 decides
+  expect_says(error(), {file.string(), "is damaged"});
+  write_file(file, images);  // right again, though not the file that was recorded
+  expect_intact(set, tiny);
+  fs::last_write_time(file, fs::file_time_type::clock::now());
+  expect_intact(set, tiny);
+}
+
+TEST_F(FetchTiny, ReadsAFileAgainOnlyWhenItHasChanged) {
+  const fs::path file = write("file", images);
+  record_digest(file);
+  const auto time = fs::last_write_time(file);
+  {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.put('x');
+  }
+  EXPECT_EQ(verify(file), Verified::damaged);
+  fs::last_write_time(file, time);  // size, time and inode are those recorded
+  EXPECT_EQ(verify(file), Verified::intact);
+  write_file(folder() / "copy", read_bytes(file));
+  EXPECT_EQ(verify(folder() / "copy"), Verified::unknown);
 }
 
 }  // namespace

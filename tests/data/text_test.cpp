@@ -96,6 +96,30 @@ TEST_F(TextData, IsReadFromTheCacheAndADamagedCacheIsMadeAnew) {
   EXPECT_EQ(text(*load(config("a.txt")).train), "zyxwvuts");
 }
 
+// A flipped bit leaves the size as it was; before, an id beyond the vocabulary ended in a crash.
+TEST_F(TextData, ACacheWithOtherTokensIsMadeAnew) {
+  write("a.txt", "abcdefghij");
+  const std::string before = text(*load(config("a.txt")).train);
+  for (const int damaged_byte : {1, 0}) {  // beyond the vocabulary, and within it
+    for (const auto& entry : fs::directory_iterator(folder() / "cache/tokens")) {
+      if (entry.path().extension() != ".tokens") continue;
+      std::string content = read_text(entry.path());
+      content[content.size() - 4 + static_cast<size_t>(damaged_byte)] ^= 1;
+      write_file(entry.path(), content);
+    }
+    EXPECT_EQ(text(*load(config("a.txt")).train), before);
+    EXPECT_EQ(text(*load(config("a.txt")).train, true), "bcdefghi");
+  }
+}
+
+TEST_F(TextData, TokenFilesRefuseTokensBeyondTheirVocabulary) {
+  for (const int32_t vocabulary : {300, 70000}) {
+    TokenFile::write(folder() / "t", {{{1, vocabulary}, {}, {2}}}, vocabulary);
+    expect_says(error_of<Failure>([&] { TokenFile(folder() / "t"); }),
+                {fmt::format("token {0} is beyond its vocabulary of {0}", vocabulary)});
+  }
+}
+
 TEST_F(TextData, TokenFilesHoldTokensOfAnySize) {
   for (const int32_t vocabulary : {300, 70000}) {
     const int32_t last = vocabulary - 1;

@@ -6,9 +6,8 @@
 namespace lockstep {
 
 SourceData load_mnist(const DataConfig& config, const Say& say, const OwnPart* own) {
-  fs::path folder = config.path;  // the user's own copy, if given
-  if (folder.empty())
-    folder = is_cached(config.name) ? cache_folder() / config.name : fetch(config.name, {}, say);
+  const fs::path folder =
+      config.path.empty() ? cached_or_fetched(config.name, say) : fs::path(config.path);
   SourceData data =
       read_idx_parts(train_part(folder), test_part(folder), find_source(config.name).classes, own);
   data.provenance = config.name + " (" + (config.path.empty() ? "full" : "from " + config.path) +

@@ -6,6 +6,7 @@
 #include "data/text/documents.h"
 #include "data/text/load_tokenizer.h"
 #include "data/text/token_dataset.h"
+#include "data/verified_file.h"
 
 namespace lockstep {
 namespace {
@@ -43,6 +44,22 @@ TokenFile::Parts tokenize(const DataConfig& config, uint64_t seed, const Tokeniz
   return parts;
 }
 
+// Beside a file of tokens: which rows were left out.
+fs::path note_path(const fs::path& tokens) { return tokens.string() + ".note"; }
+
+// Null where there are none, or where they are damaged and have to be made anew.
+std::unique_ptr<TokenFile> kept_tokens(const fs::path& path, int32_t vocabulary) {
+  if (!fs::exists(path) || verify(path) != Verified::intact ||
+      verify(note_path(path)) != Verified::intact)
+    return nullptr;
+  try {
+    auto tokens = std::make_unique<TokenFile>(path);
+    return tokens->vocabulary() == vocabulary ? std::move(tokens) : nullptr;
+  } catch (const Failure&) {
+    return nullptr;
+  }
+}
+
 // The tokens of these settings, made once and kept in the cache.
 std::unique_ptr<TokenFile> cached_tokens(const DataConfig& config, uint64_t seed,
                                          const Tokenizer& tokenizer, std::string& note) {
@@ -53,19 +70,20 @@ std::unique_ptr<TokenFile> cached_tokens(const DataConfig& config, uint64_t seed
   const fs::path folder = cache_folder() / "tokens";
   const fs::path path = folder / fmt::format("{}-{:016x}.tokens", sha256(config.path).substr(0, 32),
                                              hash_of(settings + kind));
-  const fs::path note_path = path.string() + ".note";
-  try {
-    if (fs::exists(path)) {
-      note = read_text(note_path);
-      return std::make_unique<TokenFile>(path);
-    }
-  } catch (const std::exception&) {  // damaged: made anew below
+  if (auto kept = kept_tokens(path, tokenizer.size())) {
+    note = read_text(note_path(path));
+    return kept;
   }
   note.clear();
   const TokenFile::Parts parts = tokenize(config, seed, tokenizer, note);
   make_folder(folder);
-  write_file(note_path, note);
-  TokenFile::write(path, parts, tokenizer.size());
+  // In a folder of its own: several processes may make the same file at once.
+  const ScratchFolder scratch(folder);
+  const fs::path made = scratch.path() / path.filename();
+  write_file(note_path(made), note);
+  TokenFile::write(made, parts, tokenizer.size());
+  install_verified(note_path(made), folder);
+  install_verified(made, folder);
   return std::make_unique<TokenFile>(path);
 }
 
@@ -73,9 +91,7 @@ fs::path text_path(const DataConfig& config, const Say& say) {
   if (config.name != "tiny-shakespeare")
     return required_path(config, "a .txt, .csv or .jsonl file");
   if (!config.path.empty()) return config.path;
-  const fs::path folder =
-      is_cached(config.name) ? cache_folder() / config.name : fetch(config.name, {}, say);
-  return folder / "input.txt";
+  return cached_or_fetched(config.name, say) / "input.txt";
 }
 
 }  // namespace

@@ -7,9 +7,7 @@ namespace lockstep {
 
 Tokenizer load_tokenizer(const std::string& name, const Say& say) {
   if (name == "bytes") return Tokenizer::bytes();
-  if (name == "gpt2")
-    return Tokenizer::read(is_cached("gpt2-bpe") ? cache_folder() / "gpt2-bpe"
-                                                 : fetch("gpt2-bpe", {}, say));
+  if (name == "gpt2") return Tokenizer::read(cached_or_fetched("gpt2-bpe", say));
   if (name.empty())
     throw UserError(
         "data.tokenizer is empty; expected \"bytes\", \"gpt2\" or a folder with vocab.json and "

@@ -4,12 +4,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
 
 namespace lockstep {
 namespace {
+
+// Without a branch within the loop, so that it runs at the speed of the memory.
+template <typename Token>
+uint32_t highest_of(const uint8_t* bytes, uint64_t count) {
+  const auto* tokens = reinterpret_cast<const Token*>(bytes);
+  Token highest = 0;
+  for (uint64_t i = 0; i < count; ++i) highest = std::max(highest, tokens[i]);
+  return highest;
+}
 
 constexpr char magic[8] = {'L', 'S', 'T', 'O', 'K', 'E', 'N', '1'};
 
@@ -45,17 +55,30 @@ TokenFile::TokenFile(const fs::path& path) {
     mapped_ = nullptr;
     throw Failure("{} is not a file of tokens", path.string());
   }
-  const Head& h = head();
-  uint64_t total = 0;
-  bool whole = std::memcmp(h.magic, magic, sizeof(magic)) == 0 && (h.bytes == 2 || h.bytes == 4);
-  for (const uint64_t count : h.counts) {
-    whole = whole && count <= length_;
-    total += whole ? count : 0;
-  }
-  if (!whole || length_ != sizeof(Head) + total * h.bytes) {
+  if (const std::string found = damage(); !found.empty()) {
     munmap(mapped_, length_);
-    throw Failure("{} is not a whole file of tokens", path.string());
+    throw Failure("{} is not a whole file of tokens: {}", path.string(), found);
   }
+}
+
+std::string TokenFile::damage() const {
+  const Head& h = head();
+  if (std::memcmp(h.magic, magic, sizeof(magic)) != 0 || (h.bytes != 2 && h.bytes != 4) ||
+      h.vocabulary < 1 || h.vocabulary > INT32_MAX)
+    return "its first bytes are not those of one";
+  uint64_t total = 0;
+  for (const uint64_t count : h.counts) {
+    if (count > length_) return "it promises more tokens than it has bytes";
+    total += count;
+  }
+  if (length_ != sizeof(Head) + total * h.bytes)
+    return fmt::format("it has {} bytes, {} tokens were expected", length_, total);
+  const auto* tokens = static_cast<const uint8_t*>(mapped_) + sizeof(Head);
+  const uint32_t highest =
+      h.bytes == 2 ? highest_of<uint16_t>(tokens, total) : highest_of<uint32_t>(tokens, total);
+  if (total > 0 && highest >= h.vocabulary)
+    return fmt::format("token {} is beyond its vocabulary of {}", highest, h.vocabulary);
+  return "";
 }
 
 TokenFile::~TokenFile() { munmap(mapped_, length_); }

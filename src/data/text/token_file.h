@@ -16,7 +16,7 @@ class TokenFile {
   using Parts = std::array<std::vector<int32_t>, 3>;
   static void write(const fs::path& path, const Parts& parts, int32_t vocabulary);
 
-  // Throws a Failure where the file is not a whole one.
+  // Throws a Failure where the file is not a whole one, or a token is beyond its vocabulary.
   explicit TokenFile(const fs::path& path);
   ~TokenFile();
   TokenFile(const TokenFile&) = delete;
@@ -33,6 +33,7 @@ class TokenFile {
     uint32_t bytes, vocabulary;
     std::array<uint64_t, 3> counts;
   };
+  std::string damage() const;  // "" where there is none
   const Head& head() const { return *static_cast<const Head*>(mapped_); }
 
   void* mapped_ = nullptr;
