@@ -32,6 +32,7 @@ TEST_F(Cifar10, TurnsPlanesIntoPixels) {
   EXPECT_EQ(data.train_rows, 5);
   EXPECT_EQ(data.test_rows(), 1);
   EXPECT_EQ(data.samples->label(5), 9);
+  EXPECT_EQ(data.provenance, folder().string() + " (as cifar-10, 5 + 1)");
   const auto pixels = dynamic_cast<const ImageDataset&>(*data.samples).pixels(0);
   EXPECT_EQ(Content(pixels.begin(), pixels.begin() + 6), (Content{1, 2, 3, 1, 2, 3}));
 }

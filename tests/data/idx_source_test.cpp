@@ -37,6 +37,18 @@ TEST_F(IdxSource, PutsTheTestPartBehindTheTrainingPart) {
   expect_says(data.provenance, {"3 + 2"});
 }
 
+TEST_F(IdxSource, OfTheUserAreNamedAfterTheirFolderAlsoWhereTheyAreReadAsMnist) {
+  write("train-images-idx3-ubyte", idx_images(3, 2, 2));
+  write("train-labels-idx1-ubyte", idx_labels({0, 4, 1}));
+  for (const char* name : {"mnist", "fashion-mnist"}) {
+    DataConfig config;
+    config.name = name;
+    config.path = folder();
+    EXPECT_EQ(find_source(name).load(config, {}, nullptr).provenance,
+              fmt::format("{} (as {}, 3)", folder().string(), name));
+  }
+}
+
 TEST_F(IdxSource, TakesAPairOfFiles) {
   const fs::path images = write("a.idx", idx_images(2, 2, 2));
   const fs::path labels = write("b.idx", idx_labels({1, 0}));

@@ -41,6 +41,15 @@ TEST(LoadData, KeepsTheSourcesOwnTestPart) {
   expect_says(splits.provenance, {"mnist-sample", "2,000 + 500"});
 }
 
+// The path was ignored, and the run named after data it was not meant for.
+TEST(LoadData, SetsThatComeWithTheProgramTakeNoPath) {
+  for (const auto& [name, own] : {std::pair("iris", "csv"), std::pair("mnist-sample", "idx")}) {
+    DataConfig config = named(name);
+    config.path = "mine";
+    expect_says(error_for(config), {name, "takes no data.path", "'mine'", own});
+  }
+}
+
 TEST(LoadData, HasNoTestPartWhenNeitherTheSourceNorTheUserGivesOne) {
   const DataSplits splits = load_data(named("iris"), 1);
   EXPECT_EQ(splits.train->size(), 150);

@@ -120,6 +120,16 @@ TEST_F(TextData, TokenFilesRefuseTokensBeyondTheirVocabulary) {
   }
 }
 
+TEST_F(TextData, IsNamedAfterTheFileItIs) {
+  write("mine.txt", "abcdefghij");
+  DataConfig c = config("mine.txt");
+  for (const char* name : {"text", "tiny-shakespeare"}) {
+    c.name = name;
+    const std::string provenance = load(c).provenance;
+    EXPECT_TRUE(provenance.starts_with("mine.txt (10 tokens by bytes;")) << provenance;
+  }
+}
+
 TEST_F(TextData, TokenFilesHoldTokensOfAnySize) {
   for (const int32_t vocabulary : {300, 70000}) {
     const int32_t last = vocabulary - 1;

@@ -97,7 +97,7 @@ SourceData load_cifar10(const DataConfig& config, const Say&, const OwnPart* own
   data.samples = std::make_unique<ImageDataset>(Shape{32, 32, 3}, std::move(samples.pixels),
                                                 std::move(samples.labels),
                                                 find_source("cifar-10").classes, std::move(held));
-  data.provenance = "cifar-10 (" + size_text(data) + ")";
+  data.provenance = own_files_text(config, data);
   return data;
 }
 

@@ -4,7 +4,8 @@
 
 namespace lockstep {
 
-SourceData load_iris(const DataConfig&, const Say&, const OwnPart*) {
+SourceData load_iris(const DataConfig& config, const Say&, const OwnPart*) {
+  expect_no_path(config, "csv");
   SourceData data = read_csv_table(shipped_folder() / "iris.csv", "species");
   data.provenance = "iris (shipped, " + size_text(data) + ")";
   return data;

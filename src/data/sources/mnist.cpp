@@ -10,12 +10,13 @@ SourceData load_mnist(const DataConfig& config, const Say& say, const OwnPart* o
       config.path.empty() ? cached_or_fetched(config.name, say) : fs::path(config.path);
   SourceData data =
       read_idx_parts(train_part(folder), test_part(folder), find_source(config.name).classes, own);
-  data.provenance = config.name + " (" + (config.path.empty() ? "full" : "from " + config.path) +
-                    ", " + size_text(data) + ")";
+  data.provenance = config.path.empty() ? config.name + " (full, " + size_text(data) + ")"
+                                        : own_files_text(config, data);
   return data;
 }
 
-SourceData load_mnist_sample(const DataConfig&, const Say&, const OwnPart* own) {
+SourceData load_mnist_sample(const DataConfig& config, const Say&, const OwnPart* own) {
+  expect_no_path(config, "idx");
   const fs::path folder = shipped_folder() / "mnist-sample";
   SourceData data = read_idx_parts(train_part(folder), test_part(folder),
                                    find_source("mnist-sample").classes, own);

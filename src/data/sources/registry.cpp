@@ -90,6 +90,18 @@ std::string size_text(const SourceData& data) {
   return text;
 }
 
+std::string own_files_text(const DataConfig& config, const SourceData& data) {
+  return fmt::format("{} (as {}, {})", config.path, config.name, size_text(data));
+}
+
+void expect_no_path(const DataConfig& config, const std::string& source_of_own_data) {
+  if (!config.path.empty())
+    throw UserError(
+        "data.name = '{}' comes with the program and takes no data.path ('{}'); for your own files "
+        "set data.name = '{}'",
+        config.name, config.path, source_of_own_data);
+}
+
 std::string required_path(const DataConfig& config, const std::string& expected) {
   if (config.path.empty())
     throw UserError("data.name = '{}' needs data.path: {}", config.name, expected);

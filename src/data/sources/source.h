@@ -30,6 +30,12 @@ struct SourceData {
 // "60,000 + 10,000", or "150" without a test part.
 std::string size_text(const SourceData& data);
 
+// "PATH (as mnist, 60,000 + 10,000)": the user's files, read as a known set's.
+std::string own_files_text(const DataConfig& config, const SourceData& data);
+
+// A UserError where data.path is given to a set that comes with the program: it would be ignored.
+void expect_no_path(const DataConfig& config, const std::string& source_of_own_data);
+
 // data.path as a path; a UserError that says what the source expects there when it is not given.
 std::string required_path(const DataConfig& config, const std::string& expected);
 

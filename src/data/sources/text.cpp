@@ -125,7 +125,7 @@ SourceData load_text(const DataConfig& given, const Say& say, const OwnPart*) {
   data.tokenizer = tokenizer;
   data.provenance = fmt::format(
       "{} ({} tokens by {}{}; {} + {} + {} blocks of {})",
-      given.name == "text" ? fs::path(config.path).filename().string() : given.name,
+      given.path.empty() ? given.name : fs::path(given.path).filename().string(),
       grouped(training + sizes[1] + sizes[2]), given.tokenizer, note, grouped(data.train_rows),
       grouped(data.validation_rows), grouped(samples->rows(2)), config.context);
   data.samples = std::move(samples);
