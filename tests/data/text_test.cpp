@@ -130,6 +130,23 @@ TEST_F(TextData, IsNamedAfterTheFileItIs) {
   }
 }
 
+TEST_F(TextData, WithoutItsSplitColumnSaysWhichColumnsThereAre) {
+  write("a.csv", "problem,solution\n1+1,2\n");
+  write("a.jsonl", "{\"problem\": \"1+1\", \"solution\": 2}\n");
+  for (const char* file : {"a.csv", "a.jsonl"}) {
+    DataConfig c = config(file);
+    c.text_template = "{problem}={solution}";
+    c.split_column = "split";
+    expect_says(
+        error_of<UserError>([&] { load(c); }),
+        {file, "no column 'split'", "data.split_column", "problem, solution", "data.validation"});
+    c.split_column = "";
+    c.text_template = "{question}";
+    expect_says(error_of<UserError>([&] { load(c); }),
+                {"no column 'question'", "data.template", "problem, solution"});
+  }
+}
+
 TEST_F(TextData, TokenFilesHoldTokensOfAnySize) {
   for (const int32_t vocabulary : {300, 70000}) {
     const int32_t last = vocabulary - 1;

@@ -24,12 +24,21 @@ class Rows {
  public:
   virtual ~Rows() = default;
   virtual bool next() = 0;
-  virtual const std::string& value(const std::string& column) const = 0;
+  // `key` is the setting that names the column.
+  virtual const std::string& value(const std::string& column, const char* key) const = 0;
 };
 
-[[noreturn]] void no_column(const std::string& where, const std::string& column,
+constexpr const char* template_key = "data.template";
+constexpr const char* split_key = "data.split_column";
+
+[[noreturn]] void no_column(const std::string& where, const std::string& column, const char* key,
                             const std::vector<std::string>& known) {
-  throw UserError("{} has no column '{}'; {}", where, column, suggestion(column, known));
+  throw UserError("{} has no column '{}', which {} names; its columns are {}{}", where, column, key,
+                  join(known, ", "),
+                  key == split_key
+                      ? "; set data.split_column to the one that says train, valid or test, or to "
+                        "\"\", and data.validation and data.test to shares"
+                      : "");
 }
 
 class CsvRows final : public Rows {
@@ -45,9 +54,9 @@ class CsvRows final : public Rows {
                       fields_.size(), names_.size());
     return true;
   }
-  const std::string& value(const std::string& column) const override {
+  const std::string& value(const std::string& column, const char* key) const override {
     const auto found = std::find(names_.begin(), names_.end(), column);
-    if (found == names_.end()) no_column(path_, column, names_);
+    if (found == names_.end()) no_column(path_, column, key, names_);
     return fields_[static_cast<size_t>(found - names_.begin())];
   }
 
@@ -74,12 +83,12 @@ class JsonRows final : public Rows {
     }
     return false;
   }
-  const std::string& value(const std::string& column) const override {
+  const std::string& value(const std::string& column, const char* key) const override {
     const auto found = fields_.find(column);
     if (found != fields_.end()) return found->second;
     std::vector<std::string> known;
     for (const auto& [name, field] : fields_) known.push_back(name);
-    no_column(fmt::format("{}, line {}:", path_, line_), column, known);
+    no_column(fmt::format("{}, line {}:", path_, line_), column, key, known);
   }
 
  private:
@@ -133,10 +142,11 @@ std::vector<Document> read_documents(const DataConfig& config, uint64_t seed, st
   std::vector<Document> documents;
   std::map<std::string, int64_t> left_out;
   while (rows->next()) {
-    Document document{
-        .text = form.fill([&](size_t i) -> const std::string& { return rows->value(columns[i]); })};
+    Document document{.text = form.fill([&](size_t i) -> const std::string& {
+      return rows->value(columns[i], template_key);
+    })};
     if (!config.split_column.empty()) {
-      const std::string& value = rows->value(config.split_column);
+      const std::string& value = rows->value(config.split_column, split_key);
       const TextPart* part = named_part(value);
       if (!part) {
         ++left_out[value];
