@@ -1,0 +1,86 @@
+#include "train/checkpoint.h"
+
+#include <algorithm>
+
+#include "comm/backend/self.h"
+#include "fuzz_target.h"
+#include "train/trainer.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t steps_of_a_trial = 3;
+
+RunConfig small_run() {
+  RunConfig config;
+  config.name = "small";
+  config.model.layers = {"dense 4 relu", "dense 3"};
+  config.data = {.name = "iris", .normalize = "standardize", .validation = 0.2, .test = 0.2};
+  config.train.epochs = 3;
+  config.train.batch = 40;
+  config.train.keep = "best";
+  return config;
+}
+
+class StopsSoon final : public Observer {
+ public:
+  explicit StopsSoon(int64_t steps) : left_(steps) {}
+  void step_done(const StepReport&) override {
+    if (--left_ <= 0) stop = true;
+  }
+  std::atomic<bool> stop{false};
+
+ private:
+  int64_t left_;
+};
+
+struct Trial {
+  RunConfig config = small_run();
+  const DataSplits& data;
+  std::unique_ptr<Device> device = make_device(config.device);
+  std::unique_ptr<Communicator> ranks = make_self_communicator();
+  WallClock clock;
+  StopsSoon observer;
+  Trainer trainer;
+
+  explicit Trial(int64_t steps)
+      : data(samples()), observer(steps), trainer(config, *ranks, *device, clock, data, observer) {}
+
+  static const DataSplits& samples() {
+    static const DataSplits all = load_data(small_run().data, 1, [](const std::string&) {});
+    return all;
+  }
+};
+
+// latest.json and the file that it names.
+void read(const std::string& input) {
+  const std::vector<std::string> files = files_of(input, 2);
+  const fs::path folder = scratch_folder() / "checkpoints";
+  fs::remove_all(folder);
+  scratch_file("checkpoints/latest.json", files[0]);
+  const int64_t step = latest_checkpoint(folder).global_step;
+  const fs::path path = checkpoint_file(folder, step, 0);
+  scratch_file(path.lexically_relative(scratch_folder()).string(), files[1]);
+  load_checkpoint(path);
+  Trial trial(steps_of_a_trial);
+  trial.trainer.resume(folder);
+  const Summary summary = trial.trainer.run(trial.observer.stop);
+  expect(summary.epochs >= 0 && summary.epochs <= small_run().train.epochs,
+         "a run that goes on ends where it was to end");
+}
+
+// After some steps of the second epoch, so that there are best weights.
+std::vector<std::string> seeds() {
+  const fs::path folder = scratch_folder() / "seed-checkpoints";
+  Trial trial(4);
+  trial.trainer.keep_checkpoints_in(folder);
+  trial.trainer.run(trial.observer.stop);
+  const int64_t step = latest_checkpoint(folder).global_step;
+  return {joined({read_text(folder / "latest.json"), read_text(checkpoint_file(folder, step, 0))})};
+}
+
+}  // namespace
+
+FuzzTarget checkpoint_target() { return {"checkpoint", read, seeds}; }
+
+}  // namespace lockstep

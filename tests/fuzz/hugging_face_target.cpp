@@ -1,0 +1,45 @@
+#include "nn/hugging_face.h"
+
+#include "fuzz_target.h"
+#include "nn/safetensors.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t most_parameters = 1 << 20;  // larger ones are right, but slow to try
+
+// config.json, model.safetensors, and model.safetensors.index.json, which is used where the second
+// is empty.
+void read(const std::string& input) {
+  const std::vector<std::string> files = files_of(input, 3);
+  const fs::path folder = scratch_folder() / "hugging-face";
+  fs::remove_all(folder);
+  scratch_file("hugging-face/config.json", files[0]);
+  if (!files[1].empty()) scratch_file("hugging-face/model.safetensors", files[1]);
+  scratch_file("hugging-face/model.safetensors.index.json", files[2]);
+  const Gpt2 size = read_gpt2_config(folder);
+  const Network network({text(size)}, Shape{std::min<int64_t>(size.context, 8)});
+  if (network.parameter_count() > most_parameters) return;
+  Parameters parameters(network);
+  load_gpt2(folder, parameters);
+}
+
+std::vector<std::string> seeds() {
+  const Gpt2 size{.layers = 1, .heads = 1, .width = 2, .context = 4, .vocabulary = 5};
+  const std::string config = gpt2_files(size, 0).at("config.json");
+  const Parameters parameters{Network({text(size)}, Shape{4})};
+  std::vector<NamedTensor> tensors;
+  for (const Parameters::Entry& entry : parameters.entries()) {
+    NamedTensor tensor{entry.spec.name, {}, Parameters::to_canonical(entry, parameters.weights())};
+    for (int i = 0; i < entry.spec.canonical.rank(); ++i)
+      tensor.shape.push_back(entry.spec.canonical[i]);
+    tensors.push_back(std::move(tensor));
+  }
+  return {joined({config, text_of(safetensors_bytes(tensors, {{"format", "pt"}})), "{}"})};
+}
+
+}  // namespace
+
+FuzzTarget hugging_face_target() { return {"hugging-face", read, seeds}; }
+
+}  // namespace lockstep
