@@ -50,7 +50,8 @@ class Communicator : public Channel {
                           int root) = 0;
   virtual Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) = 0;
   virtual Request barrier() = 0;
-  // A message with this tag from whoever sends first; `from` is set when the request completes.
+  // A message with this tag from whoever sends first; `from` is set when the request completes. Of
+  // messages above 1 GB only one with this tag may be under way.
   virtual Request receive_any(Bytes data, int tag, int& from) = 0;
 
   // Each rank reads a piece of one file, from byte `from` on; with MPI all at once (MPI-IO).

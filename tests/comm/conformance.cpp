@@ -1,7 +1,13 @@
 #include "comm/conformance.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
 namespace lockstep {
@@ -167,6 +173,48 @@ void check_overlap(Communicator& ranks) {
     expect(data[k] == sum_of(ranks.size(), 1000 + k), ranks, "all-reduces that overlap");
 }
 
+// Counts are given for the call only, not until the operation is over.
+void check_many_under_way(Communicator& ranks) {
+  constexpr size_t operations = 100;
+  const auto size = static_cast<size_t>(ranks.size());
+  const auto number = [](int rank, size_t k) { return static_cast<int64_t>(k) * 100 + rank; };
+  std::vector<int64_t> mine(operations), arrived(operations, -1), scattered(operations, -1);
+  std::vector<std::vector<int64_t>> gathered(operations), shared(operations), given(operations);
+  std::vector<Request> requests, received, sent;
+  for (size_t k = 0; k < operations; ++k) {
+    mine[k] = number(ranks.rank(), k);
+    gathered[k].assign(size, -1);
+    shared[k].assign(size, -1);
+    for (int r = 0; r < ranks.size(); ++r) given[k].push_back(number(r, k));
+  }
+  for (size_t k = 0; k < operations; ++k) {
+    const std::vector<int64_t> counts(size, sizeof(int64_t));
+    const ConstBytes piece = std::as_bytes(std::span(&mine[k], 1));
+    const int root = static_cast<int>(k % size);
+    requests.push_back(ranks.gather(piece, bytes_of(std::span(gathered[k])), counts, root));
+    requests.push_back(ranks.scatter(std::as_bytes(std::span(given[k])),
+                                     bytes_of(std::span(&scattered[k], 1)), counts, root));
+    requests.push_back(ranks.all_gather(piece, bytes_of(std::span(shared[k])), counts));
+    if (size == 1) continue;
+    const int next = (ranks.rank() + 1) % ranks.size();
+    const int previous = (ranks.rank() + ranks.size() - 1) % ranks.size();
+    sent.push_back(ranks.send(piece, next, 11));
+    received.push_back(ranks.receive(bytes_of(std::span(&arrived[k], 1)), previous, 11));
+  }
+  for (size_t k = requests.size(); k-- > 0;) requests[k].wait();
+  for (Request& request : received) request.wait();
+  for (Request& request : sent) request.wait();
+  for (size_t k = 0; k < operations; ++k) {
+    if (ranks.rank() == static_cast<int>(k % size))
+      expect(gathered[k] == given[k], ranks, "one of many gathers under way");
+    expect(scattered[k] == mine[k], ranks, "one of many scatters under way");
+    expect(shared[k] == given[k], ranks, "one of many all-gathers under way");
+    if (size == 1) continue;
+    const int previous = (ranks.rank() + ranks.size() - 1) % ranks.size();
+    expect(arrived[k] == number(previous, k), ranks, "one of many messages under way");
+  }
+}
+
 void check_split(Communicator& ranks) {
   const int color = ranks.rank() % 2;
   const std::unique_ptr<Communicator> half = ranks.split(color, -ranks.rank());
@@ -180,7 +228,180 @@ void check_split(Communicator& ranks) {
   expect(sum == expected, ranks, "the sum over a split group");
 }
 
+// Memory whose pages are there once they are written to.
+class SparseMemory {
+ public:
+  explicit SparseMemory(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
+    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory_ == MAP_FAILED) throw Failure("cannot map {} bytes", bytes);
+  }
+  ~SparseMemory() { ::munmap(memory_, bytes_); }
+  SparseMemory(const SparseMemory&) = delete;
+  SparseMemory& operator=(const SparseMemory&) = delete;
+
+  std::span<float> floats(int64_t bytes) const {
+    return {static_cast<float*>(memory_), static_cast<size_t>(bytes) / sizeof(float)};
+  }
+  Bytes bytes(int64_t count) const { return bytes_of(floats(count)); }
+
+ private:
+  void* memory_;
+  size_t bytes_;
+};
+
+constexpr int64_t large = (int64_t{1} << 31) + (1 << 20);  // bytes: more than an int counts
+constexpr int64_t small = 4096;
+
+// Both ends, and where a count of bytes leaves 30, 31 and 32 bits (floats).
+constexpr std::array<size_t, 8> marked = {0,
+                                          (1u << 28) - 1,
+                                          1u << 28,
+                                          (1u << 28) + 12345,
+                                          (1u << 29) - 1,
+                                          1u << 29,
+                                          (1u << 29) + 777,
+                                          large / sizeof(float) - 1};
+
+void mark(std::span<float> data, float base) {
+  for (size_t k = 0; k < marked.size(); ++k) data[marked[k]] = base + static_cast<float>(k);
+}
+
+// What mark left there, times `times`, of marks in [begin, end); their neighbours are 0.
+void expect_marks(std::span<const float> data, float base, float times, const Communicator& ranks,
+                  const std::string& what, size_t begin = 0, size_t end = SIZE_MAX) {
+  for (size_t k = 0; k < marked.size(); ++k) {
+    const size_t at = marked[k];
+    if (at < begin || at >= std::min(end, begin + data.size())) continue;
+    expect(data[at - begin] == times * base + times * static_cast<float>(k), ranks,
+           fmt::format("{} at float {}", what, at));
+  }
+  for (const size_t at : {size_t{5000}, size_t{1} << 27, (size_t{1} << 28) + 100}) {
+    if (at >= begin && at < std::min(end, begin + data.size()))
+      expect(data[at - begin] == 0, ranks, fmt::format("{} at float {}", what, at));
+  }
+}
+
+void check_large_messages_between_two(Communicator& ranks, const SparseMemory& memory) {
+  const Bytes data = memory.bytes(large);
+  const std::span<float> floats = memory.floats(large);
+  if (ranks.rank() == 0) {
+    mark(floats, 10);
+    ranks.send(data, 1, 5).wait();
+    mark(floats, 20);
+    ranks.send(data, 1, 6).wait();
+  } else {
+    ranks.receive(data, 0, 5).wait();
+    expect_marks(floats, 10, 1, ranks, "a large message");
+    int from = -1;
+    ranks.receive_any(data, 6, from).wait();
+    expect(from == 0, ranks, "the sender of a large message");
+    expect_marks(floats, 20, 1, ranks, "a large message from anyone");
+    mark(floats, 30);
+  }
+  ranks.broadcast(data, 1).wait();
+  expect_marks(floats, 30, 1, ranks, "a large broadcast");
+}
+
+// Rank 0's piece is large, rank 1's small and behind it.
+void check_large_gathers(Communicator& ranks, const SparseMemory& memory) {
+  const std::vector<int64_t> counts = {large, small};
+  const Bytes all = memory.bytes(large + small), first = all.first(large), last = all.last(small);
+  const std::span<float> floats = memory.floats(large + small);
+  const std::span<float> tail = floats.last(small / sizeof(float));
+  const bool zero = ranks.rank() == 0;
+  const auto set_mine = [&](float value) {
+    if (zero)
+      mark(floats, value);
+    else
+      std::fill(tail.begin(), tail.end(), value);
+  };
+  const auto expect_all = [&](float value, const std::string& what) {
+    expect_marks(floats.first(large / sizeof(float)), value, 1, ranks, what);
+    expect(tail.front() == value && tail.back() == value, ranks, what + " behind 2 GB");
+  };
+  for (const int root : {0, 1}) {
+    const auto base = static_cast<float>(40 + 20 * root);
+    set_mine(base);
+    ranks.gather(zero ? first : last, all, counts, root).wait();
+    if (ranks.rank() == root) {
+      expect_all(base, "a large gather");
+      mark(floats, base + 10);
+      std::fill(tail.begin(), tail.end(), base + 10);
+    }
+    ranks.scatter(all, zero ? first : last, counts, root).wait();
+    if (zero)
+      expect_marks(floats.first(large / sizeof(float)), base + 10, 1, ranks, "a large scatter");
+    else
+      expect(tail.front() == base + 10 && tail.back() == base + 10, ranks, "a scatter behind 2 GB");
+  }
+  set_mine(80);
+  ranks.all_gather(zero ? first : last, all, counts).wait();
+  expect_all(80, "a large all-gather");
+}
+
+void check_large_sums(Communicator& ranks, const SparseMemory& memory) {
+  const std::span<float> data = memory.floats(large);
+  mark(data, 90);
+  ranks.all_reduce(data, data).wait();
+  expect_marks(data, 90, 2, ranks, "a large all-reduce");
+  mark(data, 100);
+  ranks.reduce(data, data, 1).wait();
+  if (ranks.rank() == 1) expect_marks(data, 100, 2, ranks, "a large reduce");
+  const SparseMemory other(large);
+  mark(other.floats(large), 110);
+  const Part part = part_of(static_cast<int64_t>(data.size()), ranks.size(), ranks.rank());
+  const std::span<float> mine = data.first(static_cast<size_t>(part.size()));
+  ranks.reduce_scatter(other.floats(large), mine).wait();
+  expect_marks(mine, 110, 2, ranks, "a large reduce-scatter", static_cast<size_t>(part.begin),
+               static_cast<size_t>(part.end));
+}
+
+// Rank 0 reads more than an int counts, rank 1 the end of it.
+void check_large_file(Communicator& ranks, const SparseMemory& memory) {
+  namespace fs = std::filesystem;
+  const std::vector<std::string> names =
+      gather_texts(ranks, fmt::format("lockstep-large-{}", ::getpid()));
+  // Holes of a file there are read without memory for them.
+  const fs::path path = fs::path("/dev/shm") / names[0];
+  if (ranks.rank() == 0) {
+    std::ofstream file(path, std::ios::binary);
+    for (size_t k = 0; k < marked.size(); ++k) {
+      const float value = 120 + static_cast<float>(k);
+      file.seekp(static_cast<std::streamoff>(marked[k] * sizeof(float)));
+      file.write(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+  }
+  ranks.barrier().wait();
+  const bool zero = ranks.rank() == 0;
+  const Bytes into = memory.bytes(zero ? large : small);
+  ranks.read_file(path.string(), zero ? 0 : large - small, into);
+  ranks.barrier().wait();
+  if (zero) fs::remove(path);
+  const size_t begin = zero ? 0 : (large - small) / sizeof(float);
+  expect_marks(memory.floats(zero ? large : small), 120, 1, ranks, "a large file", begin);
+}
+
 }  // namespace
+
+bool large_messages_fit() {
+#ifdef __SANITIZE_THREAD__
+  return false;  // it keeps a multiple of every byte
+#endif
+  std::ifstream memory("/proc/meminfo");
+  std::string key;
+  for (int64_t kilobytes = 0; memory >> key >> kilobytes; memory.ignore(64, '\n'))
+    if (key == "MemAvailable:") return kilobytes > 3 * large / 1024;
+  return false;
+}
+
+void check_large_messages(Communicator& ranks) {
+  const SparseMemory memory(large + small);
+  check_large_messages_between_two(ranks, memory);
+  check_large_gathers(ranks, memory);
+  check_large_sums(ranks, memory);
+  check_large_file(ranks, memory);
+}
 
 void check_conformance(Communicator& ranks) {
   for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{13}, size_t{1000},
@@ -192,6 +413,7 @@ void check_conformance(Communicator& ranks) {
   check_rounding(ranks);
   check_messages(ranks);
   check_overlap(ranks);
+  check_many_under_way(ranks);
   check_split(ranks);
   const std::vector<std::string> texts =
       gather_texts(ranks, std::string(static_cast<size_t>(ranks.rank()), 'x'));

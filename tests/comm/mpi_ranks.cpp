@@ -23,6 +23,8 @@ int main(int, char** argv) {
   try {
     if (std::strcmp(argv[1], "conform") == 0)
       run_mpi_rank(60, check_conformance);
+    else if (std::strcmp(argv[1], "large") == 0)
+      run_mpi_rank(60, check_large_messages);
     else
       run_mpi_rank(2, stop_rank_one);
     return 0;

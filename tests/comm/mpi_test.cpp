@@ -3,7 +3,7 @@
 #include <array>
 #include <chrono>
 
-#include "comm/communicator.h"
+#include "comm/conformance.h"
 
 namespace lockstep {
 namespace {
@@ -35,6 +35,12 @@ TEST_P(MpiRanks, Conform) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, MpiRanks, testing::Values(1, 2, 3, 4, 7, 8));
+
+TEST(MpiRanks, ExchangeMoreThanTwoGigabytes) {
+  if (!large_messages_fit()) GTEST_SKIP() << "needs 6.5 GB of free memory";
+  const Ended job = run_job(2, "large");
+  EXPECT_EQ(job.code, 0) << job.output;
+}
 
 TEST(MpiRanks, AStoppedRankIsNamedAndTheJobEnds) {
   const auto start = std::chrono::steady_clock::now();

@@ -19,6 +19,11 @@ TEST_P(ThreadRanks, Conform) { run_thread_ranks(GetParam(), 60, check_conformanc
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadRanks, testing::Values(1, 2, 3, 4, 7, 8));
 
+TEST(ThreadRanks, ExchangeMoreThanTwoGigabytes) {
+  if (!large_messages_fit()) GTEST_SKIP() << "needs 6.5 GB of free memory";
+  run_thread_ranks(2, 60, check_large_messages);
+}
+
 TEST(ThreadRanks, AnErrorOnOneRankEndsAll) {
   const auto start = std::chrono::steady_clock::now();
   try {

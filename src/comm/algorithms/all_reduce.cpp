@@ -6,21 +6,25 @@
 namespace lockstep {
 namespace {
 
-std::span<float> cut(std::span<float> data, int64_t parts, int64_t index) {
+template <typename T>
+std::span<T> cut(std::span<T> data, int64_t parts, int64_t index) {
   const Part part = part_of(static_cast<int64_t>(data.size()), parts, index);
   return data.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
 }
 
 constexpr size_t piece_floats = all_reduce_piece / sizeof(float);
 
-std::span<float> piece(std::span<float> data, size_t index) {
+template <typename T>
+std::span<T> piece(std::span<T> data, size_t index) {
   const size_t begin = std::min(index * piece_floats, data.size());
   return data.subspan(begin, std::min(piece_floats, data.size() - begin));
 }
 
-size_t pieces(std::span<float> data) { return (data.size() + piece_floats - 1) / piece_floats; }
+size_t pieces(std::span<const float> data) {
+  return (data.size() + piece_floats - 1) / piece_floats;
+}
 
-std::vector<Request> send_pieces(Channel& ranks, std::span<float> data, int to, int tag) {
+std::vector<Request> send_pieces(Channel& ranks, std::span<const float> data, int to, int tag) {
   std::vector<Request> requests;
   for (size_t i = 0; i < pieces(data); ++i)
     requests.push_back(ranks.send(std::as_bytes(piece(data, i)), to, tag));
@@ -130,6 +134,24 @@ Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag
   if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
     return by_halving(ranks, data, root, tag);
   return reduce_by_tree(ranks, data, root, tag);
+}
+
+Task reduce_scatter_by_messages(Channel& ranks, std::span<const float> from, std::span<float> to,
+                                int tag) {
+  const int size = ranks.size(), rank = ranks.rank();
+  const std::span<const float> mine = cut(from, size, rank);
+  std::copy(mine.begin(), mine.end(), to.begin());
+  const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, to.size()));
+  for (int distance = 1; distance < size; ++distance) {
+    const int next = (rank + distance) % size, previous = (rank - distance + size) % size;
+    std::vector<Request> sent = send_pieces(ranks, cut(from, size, next), next, tag);
+    for (size_t i = 0; i < pieces(to); ++i) {
+      const std::span<float> arrived = std::span(buffer.get(), piece(to, i).size());
+      co_await ranks.receive(bytes_of(arrived), previous, tag);
+      ranks.add(piece(to, i), arrived);
+    }
+    for (Request& request : sent) co_await std::move(request);
+  }
 }
 
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag) {

@@ -28,4 +28,9 @@ Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag);
 // tree (log2 p steps).
 Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag);
 
+// `to`: this rank's part (part_of) of the sum. Each rank sends the others their parts: n (p - 1) /
+// p floats in p - 1 steps.
+Task reduce_scatter_by_messages(Channel& ranks, std::span<const float> from, std::span<float> to,
+                                int tag);
+
 }  // namespace lockstep

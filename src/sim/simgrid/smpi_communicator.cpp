@@ -2,12 +2,16 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <climits>
+#include <numeric>
 
 #include "base/error.h"
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
+#include "comm/algorithms/gather.h"
 #include "comm/backend/self.h"
 #include "sim/local_costs.h"
 #include "sim/simgrid/post_office.h"
@@ -113,23 +117,76 @@ class Message : public Operation {
   bool done_ = false;
 };
 
+// Like the real communicator: MPI counts in int, and larger messages go in parts.
+constexpr size_t largest_part = size_t{1} << 30;
+
 // Of a strategy, which always waits for them: MPI's.
-class MpiMessage final : public Message {
+class SentMessage final : public Message {
  public:
-  MpiMessage(MPI_Request request, SimulatedTime& time, Cost cost, int* source = nullptr)
-      : Message(time, std::move(cost)), request_(request), source_(source) {}
+  // A message without numbers has all its parts at `data`.
+  SentMessage(const Group& group, const void* data, size_t bytes, bool moves, int to, int tag,
+              SimulatedTime& time)
+      : Message(time, Cost{}) {
+    for (size_t at = 0; at == 0 || at < bytes; at += largest_part) {
+      const auto count = static_cast<int>(std::min(largest_part, bytes - at));
+      requests_.emplace_back();
+      check(MPI_Isend(static_cast<const std::byte*>(data) + (moves ? at : 0), count, MPI_BYTE, to,
+                      tag, group.comm, &requests_.back()),
+            "MPI_Isend");
+    }
+  }
 
  private:
   bool over() const override { return false; }  // known only to who waits
   int wait() override {
-    MPI_Status status;
-    check(MPI_Wait(&request_, &status), "MPI_Wait");
-    if (source_) *source_ = status.MPI_SOURCE;
-    return status.MPI_SOURCE;
+    check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+          "MPI_Waitall");
+    return MPI_PROC_NULL;
   }
 
-  MPI_Request request_;
-  int* source_;
+  std::vector<MPI_Request> requests_;
+};
+
+class ReceivedMessage final : public Message {
+ public:
+  ReceivedMessage(const Group& group, void* data, size_t bytes, bool moves, int from, int tag,
+                  SimulatedTime& time, Cost cost, int* source)
+      : Message(time, std::move(cost)),
+        group_(group),
+        data_(data),
+        bytes_(bytes),
+        moves_(moves),
+        tag_(tag),
+        source_(source) {
+    receive_part(from);
+  }
+
+ private:
+  bool over() const override { return false; }
+  int wait() override {
+    for (;;) {
+      MPI_Status status;
+      check(MPI_Wait(&request_, &status), "MPI_Wait");
+      if (source_) *source_ = status.MPI_SOURCE;
+      if (at_ >= bytes_) return status.MPI_SOURCE;
+      receive_part(status.MPI_SOURCE);
+    }
+  }
+  void receive_part(int from) {
+    const size_t count = std::min(largest_part, bytes_ - at_);
+    check(MPI_Irecv(static_cast<std::byte*>(data_) + (moves_ ? at_ : 0), static_cast<int>(count),
+                    MPI_BYTE, from, tag_, group_.comm, &request_),
+          "MPI_Irecv");
+    at_ += count;
+  }
+
+  const Group& group_;
+  void* data_;
+  size_t bytes_, at_ = 0;
+  bool moves_;
+  int tag_;
+  int* source_;  // may be null
+  MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 // Of one of our algorithms, which goes on between the layers of a backward pass.
@@ -203,11 +260,8 @@ class SmpiCommunicator final : public Communicator {
   }
 
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
-    std::vector<float> all(from.begin(), from.end());
-    all_reduce(from, all).wait();
-    const Part part = part_of(static_cast<int64_t>(from.size()), size(), rank());
-    std::copy_n(all.begin() + part.begin, part.size(), to.begin());
-    return {};
+    return task(reduce_scatter_by_messages(*this, from, to, tag_for("reduce", from.size_bytes())),
+                "reduce-scatter");
   }
 
   Request broadcast(Bytes data, int root) override {
@@ -218,10 +272,16 @@ class SmpiCommunicator final : public Communicator {
 
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {
     time_.catch_up();
+    const bool root_here = rank() == root, moves = real(total(counts));
+    if (total(counts) > INT_MAX) {
+      if (root_here && moves) copy(mine, piece_of(all, counts, root));
+      return task(gather_by_messages(*this, mine, all, {counts.begin(), counts.end()}, root,
+                                     large_collective_tag),
+                  "gather");
+    }
     const Layout layout(counts);
-    const bool root_here = rank() == root, moves = real(layout.all);
     const void* out = moves ? static_cast<const void*>(mine.data()) : nowhere(mine.size());
-    void* in = moves ? static_cast<void*>(all.data()) : nowhere(layout.all);
+    void* in = moves ? static_cast<void*>(all.data()) : nowhere(total(counts));
     const bool in_place =
         root_here && (!moves || mine.data() == all.data() + layout.offsets[as_index(root)]);
     check(MPI_Gatherv(in_place ? MPI_IN_PLACE : out, static_cast<int>(mine.size()), MPI_BYTE, in,
@@ -236,32 +296,42 @@ class SmpiCommunicator final : public Communicator {
 
   Request scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts, int root) override {
     time_.catch_up();
+    const bool root_here = rank() == root, moves = real(total(counts));
+    if (total(counts) > INT_MAX) {
+      if (root_here && moves) copy(piece_of(all, counts, root), mine);
+      return task(scatter_by_messages(*this, all, mine, {counts.begin(), counts.end()}, root,
+                                      large_collective_tag),
+                  "scatter");
+    }
     const Layout layout(counts);
-    const bool moves = real(layout.all);
     const bool in_place =
-        rank() == root && (!moves || mine.data() == all.data() + layout.offsets[as_index(root)]);
-    const void* out = moves ? static_cast<const void*>(all.data()) : nowhere(layout.all);
+        root_here && (!moves || mine.data() == all.data() + layout.offsets[as_index(root)]);
+    const void* out = moves ? static_cast<const void*>(all.data()) : nowhere(total(counts));
     void* in = moves ? static_cast<void*>(mine.data()) : nowhere(mine.size());
     check(MPI_Scatterv(out, layout.counts.data(), layout.offsets.data(), MPI_BYTE,
                        in_place ? MPI_IN_PLACE : in, static_cast<int>(mine.size()), MPI_BYTE, root,
                        group_->comm),
           "MPI_Scatterv");
     time_.spend(local().call("scatter"));
-    if (rank() != root)
-      time_.spend(received_cost(root, "scatter", static_cast<int64_t>(mine.size())));
+    if (!root_here) time_.spend(received_cost(root, "scatter", static_cast<int64_t>(mine.size())));
     return {};
   }
 
   // What is gathered everywhere is what ranks agree on: always moved.
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
     time_.catch_up();
-    const Layout layout(counts);
-    const bool in_place =
-        !mine.empty() && mine.data() == all.data() + layout.offsets[as_index(rank())];
-    check(MPI_Allgatherv(in_place ? MPI_IN_PLACE : mine.data(), static_cast<int>(mine.size()),
-                         MPI_BYTE, all.data(), layout.counts.data(), layout.offsets.data(),
-                         MPI_BYTE, group_->comm),
-          "MPI_Allgatherv");
+    if (total(counts) > INT_MAX) {
+      copy(mine, piece_of(all, counts, rank()));
+      for (int r = 0; r < size(); ++r) broadcast_by_mpi(piece_of(all, counts, r), r);
+    } else {
+      const Layout layout(counts);
+      const bool in_place =
+          !mine.empty() && mine.data() == all.data() + layout.offsets[as_index(rank())];
+      check(MPI_Allgatherv(in_place ? MPI_IN_PLACE : mine.data(), static_cast<int>(mine.size()),
+                           MPI_BYTE, all.data(), layout.counts.data(), layout.offsets.data(),
+                           MPI_BYTE, group_->comm),
+            "MPI_Allgatherv");
+    }
     time_.spend(local().call("all-gather"));
     return {};
   }
@@ -280,11 +350,8 @@ class SmpiCommunicator final : public Communicator {
       return message<PostedMessage>(
           shared_->post.send(address(rank(), to, tag), moves ? data.data() : nullptr, data.size()),
           rank(), time_, Message::Cost{});
-    MPI_Request request;
-    check(MPI_Isend(moves ? data.data() : nowhere(data.size()), static_cast<int>(data.size()),
-                    MPI_BYTE, to, tag, group_->comm, &request),
-          "MPI_Isend");
-    return message<MpiMessage>(request, time_, Message::Cost{});
+    return message<SentMessage>(*group_, moves ? data.data() : nowhere_part(data.size()),
+                                data.size(), moves, to, tag, time_);
   }
   Request receive(Bytes data, int from, int tag) override {
     return receive_from(data, from, tag, nullptr);
@@ -311,22 +378,41 @@ class SmpiCommunicator final : public Communicator {
   std::string host() const override { return fmt::format("node{}", group_->node_of(rank())); }
 
  private:
+  // Of a collective of SMPI, which counts in int.
   struct Layout {
     std::vector<int> counts, offsets;
-    size_t all = 0;
     explicit Layout(std::span<const int64_t> bytes) {
+      int at = 0;
       for (const int64_t count : bytes) {
         counts.push_back(static_cast<int>(count));
-        offsets.push_back(static_cast<int>(all));
-        all += static_cast<size_t>(count);
+        offsets.push_back(at);
+        at += counts.back();
       }
     }
   };
+  // Above a tag that a strategy uses.
+  static constexpr int large_collective_tag = 1 << 20;
+
+  static size_t total(std::span<const int64_t> counts) {
+    return static_cast<size_t>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));
+  }
+  static void copy(ConstBytes from, Bytes to) {
+    if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
+  }
+  void broadcast_by_mpi(Bytes data, int root) {
+    for (size_t at = 0; at < data.size(); at += largest_part)
+      check(MPI_Bcast(data.data() + at, static_cast<int>(std::min(largest_part, data.size() - at)),
+                      MPI_BYTE, root, group_->comm),
+            "MPI_Bcast");
+  }
 
   static size_t as_index(int r) { return static_cast<size_t>(r); }
   const LocalCosts& local() const { return shared_->local; }
   bool real(size_t bytes) const { return shared_->job.moves_data || bytes <= always_moved; }
   void* nowhere(size_t bytes) { return shared_->nowhere.at_least(bytes); }
+  std::byte* nowhere_part(size_t bytes) {
+    return static_cast<std::byte*>(nowhere(std::min(bytes, largest_part)));
+  }
 
   double received_cost(int from, const char* operation, int64_t bytes) const {
     const auto count = static_cast<double>(bytes);
@@ -352,11 +438,8 @@ class SmpiCommunicator final : public Communicator {
           shared_->post.receive(address(from, rank(), tag), moves ? data.data() : nullptr,
                                 data.size()),
           from, time_, std::move(cost));
-    MPI_Request request;
-    check(MPI_Irecv(moves ? data.data() : nowhere(data.size()), static_cast<int>(data.size()),
-                    MPI_BYTE, from, tag, group_->comm, &request),
-          "MPI_Irecv");
-    return message<MpiMessage>(request, time_, std::move(cost), source);
+    return message<ReceivedMessage>(*group_, moves ? data.data() : nowhere_part(data.size()),
+                                    data.size(), moves, from, tag, time_, std::move(cost), source);
   }
   PostOffice::Address address(int from, int to, int tag) const {
     return {group_->id, group_->world_of(from), group_->world_of(to), tag};

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
-#include <list>
 #include <mutex>
 #include <thread>
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
+#include "comm/algorithms/gather.h"
 #include "comm/backend/mpi/library.h"
 
 namespace lockstep {
@@ -32,9 +31,24 @@ void check(int code, const char* what) {
   if (code != MPI_SUCCESS) throw CommunicationFailure("{} failed: {}", what, text_of(code));
 }
 
-int as_int(size_t count) {
-  ENSURE(count <= INT_MAX);
-  return static_cast<int>(count);
+// MPI counts in int, and its libraries are at their best far below that. Both sides know the size
+// and cut a larger message alike; its parts, which have one tag, arrive in order.
+constexpr size_t largest_part = size_t{1} << 30;
+
+size_t parts_of(size_t bytes) {
+  return std::max<size_t>(1, (bytes + largest_part - 1) / largest_part);
+}
+
+template <typename B>
+B part_at(B data, size_t index) {
+  const size_t begin = index * largest_part;
+  return data.subspan(begin, std::min(largest_part, data.size() - begin));
+}
+
+// Of a part.
+int as_int(size_t bytes) {
+  ENSURE(bytes <= largest_part);
+  return static_cast<int>(bytes);
 }
 
 // Ends the process if something that MPI does not give back takes too long. While it lives.
@@ -148,57 +162,102 @@ std::string roll_call(const Group& group) {
   return text.empty() ? "a rank that answers, but does something else" : text;
 }
 
-// A native operation of MPI.
-class NativeOperation final : public Operation {
+class MpiOperation : public Operation {
  public:
-  NativeOperation(std::shared_ptr<const Group> group, MPI_Request request, int* source = nullptr)
-      : group_(std::move(group)), request_(request), source_(source) {}
-
-  bool advance() override {
-    int done = 0;
-    MPI_Status status;
-    check(MPI_Test(&request_, &done, &status), "communication");
-    if (done && source_) *source_ = status.MPI_SOURCE;
-    return done != 0;
-  }
+  explicit MpiOperation(std::shared_ptr<const Group> group) : group_(std::move(group)) {}
   bool met() const override { return false; }  // MPI does not tell
   std::string missing() override { return roll_call(*group_); }
   double patience() const override { return group_->patience; }
 
+ protected:
+  const Group& group() const { return *group_; }
+
  private:
   std::shared_ptr<const Group> group_;
+};
+
+class NativeOperation final : public MpiOperation {
+ public:
+  NativeOperation(std::shared_ptr<const Group> group, MPI_Request request)
+      : MpiOperation(std::move(group)), request_(request) {}
+  bool advance() override {
+    int done = 0;
+    check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "communication");
+    return done != 0;
+  }
+
+ private:
   MPI_Request request_;
-  int* source_;
+};
+
+MPI_Request start_receiving(Bytes part, int from, int wire_tag, MPI_Comm comm) {
+  MPI_Request request;
+  check(MPI_Irecv(part.data(), as_int(part.size()), MPI_BYTE, from, wire_tag, comm, &request),
+        "MPI_Irecv");
+  return request;
+}
+
+// A message in several parts.
+class PartsOperation final : public MpiOperation {
+ public:
+  PartsOperation(std::shared_ptr<const Group> group, std::vector<MPI_Request> requests)
+      : MpiOperation(std::move(group)), requests_(std::move(requests)) {}
+  bool advance() override {
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                      MPI_STATUSES_IGNORE),
+          "communication");
+    return done != 0;
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+};
+
+// From anyone. Whose first part came sends the others too.
+class AnyoneOperation final : public MpiOperation {
+ public:
+  AnyoneOperation(std::shared_ptr<const Group> group, Bytes data, int wire_tag, int& source)
+      : MpiOperation(std::move(group)), data_(data), wire_tag_(wire_tag), source_(source) {
+    receive_part(MPI_ANY_SOURCE);
+  }
+  bool advance() override {
+    for (;;) {
+      int done = 0;
+      MPI_Status status;
+      check(MPI_Test(&request_, &done, &status), "communication");
+      if (!done) return false;
+      source_ = status.MPI_SOURCE;
+      if (next_ == parts_of(data_.size())) return true;
+      receive_part(source_);
+    }
+  }
+
+ private:
+  void receive_part(int from) {
+    request_ = start_receiving(part_at(data_, next_++), from, wire_tag_, group().comm);
+  }
+
+  Bytes data_;
+  int wire_tag_;
+  int& source_;
+  size_t next_ = 0;  // part
+  MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 // One of our algorithms over messages.
-class TaskOperation final : public Operation {
+class TaskOperation final : public MpiOperation {
  public:
   // `scratch`: memory that the task works on and nobody else keeps.
   TaskOperation(std::shared_ptr<const Group> group, Task task,
                 std::unique_ptr<float[]> scratch = nullptr)
-      : group_(std::move(group)), scratch_(std::move(scratch)), task_(std::move(task)) {}
+      : MpiOperation(std::move(group)), scratch_(std::move(scratch)), task_(std::move(task)) {}
   bool advance() override { return task_.advance(); }
   bool met() const override { return task_.steps() > 0; }
-  std::string missing() override { return roll_call(*group_); }
-  double patience() const override { return group_->patience; }
 
  private:
-  std::shared_ptr<const Group> group_;
   std::unique_ptr<float[]> scratch_;
   Task task_;
-};
-
-struct Layout {
-  std::vector<int> counts, offsets;
-  explicit Layout(std::span<const int64_t> bytes) {
-    int at = 0;
-    for (const int64_t count : bytes) {
-      counts.push_back(as_int(static_cast<size_t>(count)));
-      offsets.push_back(at);
-      at += counts.back();
-    }
-  }
 };
 
 class MpiCommunicator final : public Communicator {
@@ -234,15 +293,8 @@ class MpiCommunicator final : public Communicator {
   }
 
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
-    std::vector<int64_t> parts(static_cast<size_t>(size()));
-    for (int r = 0; r < size(); ++r)
-      parts[static_cast<size_t>(r)] = part_of(static_cast<int64_t>(from.size()), size(), r).size();
-    layouts_.emplace_back(parts);
-    MPI_Request request;
-    check(MPI_Ireduce_scatter(from.data(), to.data(), layouts_.back().counts.data(), MPI_FLOAT,
-                              MPI_SUM, group_->comm, &request),
-          "MPI_Ireduce_scatter");
-    return native(request, "reduce-scatter", from.size_bytes());
+    return started(reduce_scatter_by_messages(*this, from, to, next_tag()), "reduce-scatter",
+                   from.size_bytes());
   }
 
   Request broadcast(Bytes data, int root) override {
@@ -252,43 +304,23 @@ class MpiCommunicator final : public Communicator {
                  "broadcast", data.size());
   }
 
+  // Over messages: MPI's own count and place pieces in int, and are the same messages in Open MPI.
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {
-    layouts_.emplace_back(counts);
-    const Layout& layout = layouts_.back();
-    const bool in_place = rank() == root && !mine.empty() &&
-                          mine.data() == all.data() + layout.offsets[static_cast<size_t>(root)];
-    MPI_Request request;
-    check(MPI_Igatherv(in_place ? MPI_IN_PLACE : mine.data(), as_int(mine.size()), MPI_BYTE,
-                       all.data(), layout.counts.data(), layout.offsets.data(), MPI_BYTE, root,
-                       group_->comm, &request),
-          "MPI_Igatherv");
-    return native(request, "gather", mine.size());
+    if (rank() == root) copy(mine, piece_of(all, counts, root));
+    return started(gather_by_messages(*this, mine, all, kept(counts), root, next_tag()), "gather",
+                   mine.size());
   }
 
   Request scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts, int root) override {
-    layouts_.emplace_back(counts);
-    const Layout& layout = layouts_.back();
-    const bool in_place = rank() == root && !mine.empty() &&
-                          mine.data() == all.data() + layout.offsets[static_cast<size_t>(root)];
-    MPI_Request request;
-    check(MPI_Iscatterv(all.data(), layout.counts.data(), layout.offsets.data(), MPI_BYTE,
-                        in_place ? MPI_IN_PLACE : mine.data(), as_int(mine.size()), MPI_BYTE, root,
-                        group_->comm, &request),
-          "MPI_Iscatterv");
-    return native(request, "scatter", mine.size());
+    if (rank() == root) copy(piece_of(all, counts, root), mine);
+    return started(scatter_by_messages(*this, all, mine, kept(counts), root, next_tag()), "scatter",
+                   mine.size());
   }
 
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
-    layouts_.emplace_back(counts);
-    const Layout& layout = layouts_.back();
-    const bool in_place =
-        !mine.empty() && mine.data() == all.data() + layout.offsets[static_cast<size_t>(rank())];
-    MPI_Request request;
-    check(MPI_Iallgatherv(in_place ? MPI_IN_PLACE : mine.data(), as_int(mine.size()), MPI_BYTE,
-                          all.data(), layout.counts.data(), layout.offsets.data(), MPI_BYTE,
-                          group_->comm, &request),
-          "MPI_Iallgatherv");
-    return native(request, "all-gather", all.size());
+    copy(mine, piece_of(all, counts, rank()));
+    return started(all_gather_by_messages(*this, all, kept(counts), next_tag()), "all-gather",
+                   all.size());
   }
 
   Request barrier() override {
@@ -298,27 +330,24 @@ class MpiCommunicator final : public Communicator {
   }
 
   Request send(ConstBytes data, int to, int tag) override {
-    MPI_Request request;
-    check(MPI_Isend(data.data(), as_int(data.size()), MPI_BYTE, to, wire_tag(tag), group_->comm,
-                    &request),
-          "MPI_Isend");
-    return native(request, "send", data.size());
+    return in_parts("send", data, [&](ConstBytes part) {
+      MPI_Request request;
+      check(MPI_Isend(part.data(), as_int(part.size()), MPI_BYTE, to, wire_tag(tag), group_->comm,
+                      &request),
+            "MPI_Isend");
+      return request;
+    });
   }
 
   Request receive(Bytes data, int from, int tag) override {
-    MPI_Request request;
-    check(MPI_Irecv(data.data(), as_int(data.size()), MPI_BYTE, from, wire_tag(tag), group_->comm,
-                    &request),
-          "MPI_Irecv");
-    return native(request, "receive", data.size());
+    return in_parts("receive", data, [&](Bytes part) {
+      return start_receiving(part, from, wire_tag(tag), group_->comm);
+    });
   }
 
   Request receive_any(Bytes data, int tag, int& from) override {
-    MPI_Request request;
-    check(MPI_Irecv(data.data(), as_int(data.size()), MPI_BYTE, MPI_ANY_SOURCE, wire_tag(tag),
-                    group_->comm, &request),
-          "MPI_Irecv");
-    return named(std::make_unique<NativeOperation>(group_, request, &from), "receive", data.size());
+    return named(std::make_unique<AnyoneOperation>(group_, data, wire_tag(tag), from), "receive",
+                 data.size());
   }
 
   void read_file(const std::string& path, int64_t from, Bytes into) override {
@@ -326,16 +355,24 @@ class MpiCommunicator final : public Communicator {
     const int opened =
         MPI_File_open(group_->comm, path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     if (opened != MPI_SUCCESS) throw UserError("cannot read {}: {}", path, text_of(opened));
-    MPI_Status status;
-    const int code =
-        MPI_File_read_at_all(file, from, into.data(), as_int(into.size()), MPI_BYTE, &status);
+    // All ranks read equally often, those with fewer parts nothing at the end.
+    auto rounds = static_cast<int64_t>(parts_of(into.size()));
+    int code = MPI_Allreduce(MPI_IN_PLACE, &rounds, 1, MPI_INT64_T, MPI_MAX, group_->comm);
+    size_t done = 0;
+    for (int64_t round = 0; round < rounds && code == MPI_SUCCESS; ++round) {
+      const Bytes part = into.subspan(done, std::min(largest_part, into.size() - done));
+      MPI_Status status;
+      code = MPI_File_read_at_all(file, from + static_cast<int64_t>(done), part.data(),
+                                  as_int(part.size()), MPI_BYTE, &status);
+      int count = 0;
+      if (code == MPI_SUCCESS) MPI_Get_count(&status, MPI_BYTE, &count);
+      done += static_cast<size_t>(std::max(0, count));
+    }
     MPI_File_close(&file);
     check(code, "MPI_File_read_at_all");
-    int count = 0;
-    MPI_Get_count(&status, MPI_BYTE, &count);
-    if (static_cast<size_t>(count) != into.size())
+    if (done != into.size())
       throw UserError("{} is truncated: {} bytes were expected from byte {} on, {} are there", path,
-                      into.size(), from, count);
+                      into.size(), from, done);
   }
 
   std::unique_ptr<Communicator> split(int color, int key) override {
@@ -377,13 +414,29 @@ class MpiCommunicator final : public Communicator {
     return named(std::make_unique<NativeOperation>(group_, request), name, bytes);
   }
   Request named(std::unique_ptr<Operation> operation, const char* name, size_t bytes) {
-    // Layouts must live as long as their operations; only few are ever under way.
-    while (layouts_.size() > 64) layouts_.pop_front();
     return {std::move(operation), {name, bytes}, group_->timeout};
+  }
+  // Its first messages leave now; from then on MPI can move them within other calls.
+  Request started(Task task, const char* name, size_t bytes) {
+    Request request = named(std::make_unique<TaskOperation>(group_, std::move(task)), name, bytes);
+    request.test();
+    return request;
+  }
+  template <typename B, typename Start>
+  Request in_parts(const char* name, B data, const Start& start) {
+    if (data.size() <= largest_part) return native(start(data), name, data.size());
+    std::vector<MPI_Request> requests;
+    for (size_t i = 0; i < parts_of(data.size()); ++i) requests.push_back(start(part_at(data, i)));
+    return named(std::make_unique<PartsOperation>(group_, std::move(requests)), name, data.size());
+  }
+  static std::vector<int64_t> kept(std::span<const int64_t> counts) {
+    return {counts.begin(), counts.end()};
+  }
+  static void copy(ConstBytes from, Bytes to) {
+    if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
   }
 
   std::shared_ptr<Group> group_;
-  std::list<Layout> layouts_;
   int tasks_ = 0;
 };
 

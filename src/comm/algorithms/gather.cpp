@@ -1,0 +1,53 @@
+#include "comm/algorithms/gather.h"
+
+namespace lockstep {
+namespace {
+
+// The rank at this distance ahead of this one, or behind it (negative): ranks begin with different
+// peers, so that not all send to one of them at once.
+int at_distance(const Channel& ranks, int distance) {
+  return (ranks.rank() + distance + ranks.size()) % ranks.size();
+}
+
+}  // namespace
+
+Task gather_by_messages(Channel& ranks, ConstBytes mine, Bytes all, std::vector<int64_t> counts,
+                        int root, int tag) {
+  if (ranks.rank() != root) {
+    co_await ranks.send(mine, root, tag);
+    co_return;
+  }
+  std::vector<Request> arriving;
+  for (int distance = 1; distance < ranks.size(); ++distance) {
+    const int from = at_distance(ranks, distance);
+    arriving.push_back(ranks.receive(piece_of(all, counts, from), from, tag));
+  }
+  for (Request& request : arriving) co_await std::move(request);
+}
+
+Task scatter_by_messages(Channel& ranks, ConstBytes all, Bytes mine, std::vector<int64_t> counts,
+                         int root, int tag) {
+  if (ranks.rank() != root) {
+    co_await ranks.receive(mine, root, tag);
+    co_return;
+  }
+  std::vector<Request> leaving;
+  for (int distance = 1; distance < ranks.size(); ++distance) {
+    const int to = at_distance(ranks, distance);
+    leaving.push_back(ranks.send(piece_of(all, counts, to), to, tag));
+  }
+  for (Request& request : leaving) co_await std::move(request);
+}
+
+Task all_gather_by_messages(Channel& ranks, Bytes all, std::vector<int64_t> counts, int tag) {
+  const ConstBytes mine = piece_of(all, counts, ranks.rank());
+  std::vector<Request> moving;
+  for (int distance = 1; distance < ranks.size(); ++distance) {
+    const int from = at_distance(ranks, -distance);
+    moving.push_back(ranks.receive(piece_of(all, counts, from), from, tag));
+    moving.push_back(ranks.send(mine, at_distance(ranks, distance), tag));
+  }
+  for (Request& request : moving) co_await std::move(request);
+}
+
+}  // namespace lockstep
