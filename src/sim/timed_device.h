@@ -35,6 +35,8 @@ class TimedDevice final : public Device {
   std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
   void add(std::span<float> into, std::span<const float> from) override { inside_.add(into, from); }
+  void scale(std::span<float> values, float factor) override { inside_.scale(values, factor); }
+  void copy(std::span<const float> from, std::span<float> to) override { inside_.copy(from, to); }
   double squared_norm(std::span<const float> values) override;
   std::string description() const override { return inside_.description(); }
 
