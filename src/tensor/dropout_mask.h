@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
 #include "base/rng.h"
 #include "tensor/kernel.h"
@@ -13,7 +14,7 @@ namespace lockstep {
 class DropoutMask {
  public:
   DropoutMask(const DropoutSpec& spec, const SampleKeys& keys, int64_t row)
-      : rng_(keys.seed, Purpose::dropout, spec.layer << 32 ^ keys.epoch,
+      : rng_(keys.seed, Purpose::dropout, std::rotl(spec.layer, 32) ^ keys.epoch,
              static_cast<uint64_t>(keys.ids[static_cast<size_t>(row)])),
         threshold_(static_cast<uint32_t>(spec.rate * 65536.0f)),
         scale_(1.0f / (1.0f - spec.rate)) {}

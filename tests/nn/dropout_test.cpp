@@ -1,5 +1,7 @@
 // Dropout within a network: what it drops, when, and for whom.
 
+#include <set>
+
 #include "nn/nn_testing.h"
 
 namespace lockstep {
@@ -71,6 +73,49 @@ TEST(Dropout, TwoLayersOfANetworkDropDifferentUnits) {
   const std::vector<float> x(10'000, 1.0f);
   const auto y = program.forward(parameters, x.data(), 1, true, Keys(1));
   EXPECT_NEAR(static_cast<double>(std::count(y.begin(), y.end(), 0.0f)) / 10'000, 0.75, 0.02);
+}
+
+// What the dropout inside a block at this place of a network keeps of 256 ones. Each residual block
+// around it adds one.
+std::vector<bool> kept_inside(int place, int depth, bool in_shortcut = false) {
+  std::vector<std::string> lines(static_cast<size_t>(place - 1), "relu");
+  std::string line = in_shortcut ? "residual(relu | dropout 0.5)" : "residual(dropout 0.5)";
+  for (int around = 1; around < depth; ++around) line = "residual(" + line + ")";
+  lines.push_back(line);
+  const Network network(lines, {256});
+  const auto device = make_device({.name = "cpu"});
+  const Parameters parameters(network);
+  Program program(network, LossKind::mean_squared_error, *device, 1);
+  const std::vector<float> x(256, 1.0f);
+  std::vector<bool> kept;
+  for (const float y : program.forward(parameters, x.data(), 1, true, Keys(1)))
+    kept.push_back(y > static_cast<float>(depth) + 0.5f);
+  return kept;
+}
+
+TEST(Dropout, LayersNestedThreeAndFourDeepDropDifferentUnits) {
+  std::set<std::vector<bool>> masks;
+  size_t layers = 0;
+  for (const int place : {1, 4, 8, 12, 16})
+    for (const int depth : {1, 2, 3, 4, 8})
+      for (const bool in_shortcut : {false, true}) {
+        masks.insert(kept_inside(place, depth, in_shortcut));
+        ++layers;
+      }
+  EXPECT_EQ(masks.size(), layers);
+}
+
+TEST(Dropout, LayersNestedUpToTwoDeepKeepTheMasksOfEarlierVersions) {
+  for (const int place : {1, 7})
+    for (const int depth : {1, 2}) {
+      const uint64_t layer = static_cast<uint64_t>(place) << (10 * depth);
+      const Rng rng(3, Purpose::dropout, layer << 32 ^ 1, 0);
+      std::vector<bool> expected;
+      for (uint64_t unit = 0; unit < 256; ++unit)
+        expected.push_back((rng.block(unit / 8)[unit % 8 / 2] >> (unit % 2 ? 16 : 0) & 0xffff) >=
+                           0x8000);
+      EXPECT_EQ(kept_inside(place, depth), expected) << place << ", " << depth;
+    }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "nn/layers/group.h"
 
+#include "nn/layers/nested_index.h"
 #include "nn/sequence.h"
 
 namespace lockstep {
@@ -51,8 +52,8 @@ std::vector<ParameterSpec> Group::state(const Signal& in) const { return state_o
 double Group::flops(const Signal& in) const { return flops_of(body_, in); }
 
 std::unique_ptr<Kernel> Group::prepare(Device& device, const Placement& p) const {
-  auto body =
-      std::make_unique<Sequence>(device, body_, p.in, p.batch, p.needs_dx, "", p.index * 1024);
+  auto body = std::make_unique<Sequence>(device, body_, p.in, p.batch, p.needs_dx, "",
+                                         first_index_inside(p.index, Branch::body));
   if (!recomputes_) return body;
   return std::make_unique<RecomputingKernel>(std::move(body));
 }

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "nn/layers/nested_index.h"
 #include "nn/sequence.h"
 
 namespace lockstep {
@@ -16,8 +17,10 @@ class ResidualKernel final : public Kernel {
         in_(p.in.elements()),
         out_(p.out.elements()),
         batch_(p.batch),
-        body_(device, body, p.in, p.batch, p.needs_dx, "", p.index * 1024),
-        shortcut_(device, shortcut, p.in, p.batch, p.needs_dx, "shortcut.", p.index * 1024 + 512),
+        body_(device, body, p.in, p.batch, p.needs_dx, "",
+              first_index_inside(p.index, Branch::body)),
+        shortcut_(device, shortcut, p.in, p.batch, p.needs_dx, "shortcut.",
+                  first_index_inside(p.index, Branch::shortcut)),
         plain_(shortcut.empty()) {}
 
   const char* name() const override { return "residual"; }
