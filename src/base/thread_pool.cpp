@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "base/error.h"
 #include "base/relax.h"
 
 namespace lockstep {
@@ -26,13 +25,31 @@ bool changes_soon(const std::atomic<T>& value, T seen) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : errors_(static_cast<size_t>(threads)) {
-  ENSURE(threads >= 1);
-  for (int member = 1; member < threads; ++member)
-    helpers_.emplace_back([this, member] { help(member); });
+Failure too_many_threads(int64_t wanted, int64_t running, const std::system_error& refused) {
+  return Failure(
+      "{} threads were asked for, but the system refused after {} ({}); try fewer (--threads, or "
+      "--ranks with --backend threads), or raise the limits on memory (ulimit -v) and processes "
+      "(ulimit -u)",
+      wanted, running, refused.code().message());
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::ThreadPool(int threads) : errors_(static_cast<size_t>(threads)) {
+  ENSURE(threads >= 1);
+  try {
+    for (int member = 1; member < threads; ++member)
+      helpers_.emplace_back([this, member] { help(member); });
+  } catch (const std::system_error& refused) {
+    end_helpers();
+    throw too_many_threads(threads, this->threads(), refused);
+  } catch (...) {
+    end_helpers();
+    throw;
+  }
+}
+
+ThreadPool::~ThreadPool() { end_helpers(); }
+
+void ThreadPool::end_helpers() {
   ending_.store(true, std::memory_order_relaxed);
   start_round();
   for (std::thread& helper : helpers_) helper.join();

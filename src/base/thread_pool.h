@@ -4,12 +4,18 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "base/function_ref.h"
 
 namespace lockstep {
+
+// What to throw where the system refused to start a thread. Those that run must be ended first: a
+// std::thread that was not joined ends the program.
+Failure too_many_threads(int64_t wanted, int64_t running, const std::system_error& refused);
 
 // A fixed team of threads that splits loops. Starting a loop costs about a microsecond: idle
 // members spin for a moment before they sleep.
@@ -28,6 +34,7 @@ class ThreadPool {
   void split(int64_t count, int64_t grain, Body body);
 
  private:
+  void end_helpers();
   void start_round();
   void help(int member);
   void run_share(int member);

@@ -377,6 +377,24 @@ TEST_F(RanksOfAProgram, MistakesAreExplained) {
   expect_says(ended.err, {"mpiexec", "openmpi-bin", "--backend threads"});
 }
 
+// Each thread needs room for its stack: a limit on memory refuses the later ones.
+TEST_F(RanksOfAProgram, MoreThreadsThanMemoryAllowsAreRefused) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve more memory than the limit of this test";
+#endif
+  for (const char* many : {"--threads 1000", "--ranks 300 --backend threads"}) {
+    const Ended ended = Process({"bash", "-c",
+                                 std::string("ulimit -v 2000000; exec " LOCKSTEP_PROGRAM
+                                             " train digits.toml --quiet --set train.batch=400 "
+                                             "--out run ") +
+                                     many},
+                                folder())
+                            .wait(std::chrono::seconds(20));
+    EXPECT_EQ(ended.code, 1) << many << ended.err;
+    expect_says(ended.err, {"threads were asked for", "the system refused", "try fewer"});
+  }
+}
+
 TEST_F(RanksOfAProgram, ShowWhereTheyAreBound) {
   const Ended ended = lockstep({"train", "digits.toml", "--ranks", "2", "--backend", "threads",
                                 "--affinity", "0,0", "--out", "run"});

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/relax.h"
+#include "base/thread_pool.h"
 #include "comm/backend/self.h"
 #include "comm/backend/thread_group.h"
 
@@ -386,20 +387,35 @@ void run_thread_ranks(int size, double timeout,
   const auto group = std::make_shared<ThreadGroup>(size, timeout, patience_of(size), failed);
   std::mutex mutex;
   std::exception_ptr first;
+  const auto fail = [&](const std::exception_ptr& error) {
+    const std::lock_guard lock(mutex);
+    if (!first) first = error;
+    failed->store(true);
+  };
   const auto run = [&](int rank) {
     try {
       ThreadCommunicator ranks(group, rank);
       rank_main(ranks);
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-      failed->store(true);
+      fail(std::current_exception());
     }
   };
   std::vector<std::thread> threads;
-  for (int rank = 1; rank < size; ++rank) threads.emplace_back(run, rank);
-  run(0);
+  std::exception_ptr not_started;  // the reason for whatever ranks meet then
+  try {
+    for (int rank = 1; rank < size; ++rank) threads.emplace_back(run, rank);
+  } catch (const std::system_error& refused) {
+    not_started = std::make_exception_ptr(
+        too_many_threads(size, static_cast<int64_t>(threads.size()) + 1, refused));
+  } catch (...) {
+    not_started = std::current_exception();
+  }
+  if (not_started)
+    fail(not_started);
+  else
+    run(0);
   for (std::thread& thread : threads) thread.join();
+  if (not_started) std::rethrow_exception(not_started);
   if (first) std::rethrow_exception(first);
 }
 
