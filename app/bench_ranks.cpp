@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/statistics.h"
 #include "base/undisturbed.h"
 #include "ranks.h"
 #include "text.h"
@@ -36,9 +37,8 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
 
   const ParallelFigures f = summarise(times, training, count, bytes_a_step(probe.parameters()),
                                       probe.share().all, config.parallel.strategy);
-  std::vector<double> steps = probe.step_seconds();
-  std::sort(steps.begin(), steps.end());
-  const double median = steps[steps.size() / 2], best = steps.front();
+  const std::vector<double>& steps = probe.step_seconds();
+  const double typical = median(steps), best = *std::ranges::min_element(steps);
   const int64_t batches_a_step = probe.strategy().one_step_an_epoch() ? count : 1;
   const double samples = static_cast<double>(all * batches_a_step);
   if (json) {
@@ -51,9 +51,9 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
                                               {"oversubscribed", f.oversubscribed},
                                               {"batch_per_rank", all / training},
                                               {"steps", steps.size()},
-                                              {"samples_per_second", samples / median},
+                                              {"samples_per_second", samples / typical},
                                               {"best_samples_per_second", samples / best},
-                                              {"step_ms", median * 1e3},
+                                              {"step_ms", typical * 1e3},
                                               {"undisturbed_step_ms", undisturbed(steps) * 1e3},
                                               {"best_step_ms", best * 1e3},
                                               {"computing_share", f.computing_share},
@@ -67,9 +67,9 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
   fmt::print("{}{}, batch {} a rank, {}, {}\n{} ranks, {}, strategy {}{}\n", map, config.name,
              all / training, device->description(), held.provenance, ranks.size(), ranks.backend(),
              config.parallel.strategy, f.oversubscribed ? ", oversubscribed" : "");
-  fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; best {})\n",
-             with_commas(static_cast<int64_t>(samples / median)), steps.size(), median * 1e3,
-             with_commas(static_cast<int64_t>(samples / best)));
+  fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; undisturbed {:.4g} ms; best {})\n",
+             with_commas(static_cast<int64_t>(samples / typical)), steps.size(), typical * 1e3,
+             undisturbed(steps) * 1e3, with_commas(static_cast<int64_t>(samples / best)));
   fmt::print("computing {}, communication {} (and {} hidden), waiting {}\n",
              percent(f.computing_share), percent(f.exposed_share), percent(f.hidden_share),
              percent(f.waiting_share));

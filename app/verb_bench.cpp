@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "base/undisturbed.h"
 #include "bench_ranks.h"
 #include "comm/backend/self.h"
@@ -48,11 +49,9 @@ class Stopwatch final : public PassListener {
   void layer_done(const std::string& layer, bool backward, std::span<float>) override {
     if (layers_.contains(layer)) lap((backward ? "backward " : "forward ") + layer);
   }
-  double median(const std::string& what) {
-    std::vector<double>& all = samples_[what];
-    if (all.empty()) return 0;
-    std::nth_element(all.begin(), all.begin() + static_cast<int64_t>(all.size() / 2), all.end());
-    return all[all.size() / 2];
+  double middle(const std::string& what) const {
+    const auto found = samples_.find(what);
+    return found == samples_.end() ? 0 : median(found->second);
   }
 
  private:
@@ -109,10 +108,9 @@ void bench(const Options& options) {
     probe.run(between);
     steps.insert(steps.end(), probe.step_seconds().begin(), probe.step_seconds().end());
   }
-  std::sort(steps.begin(), steps.end());
 
-  const double median = steps[steps.size() / 2], best = steps.front();
-  const double rate = static_cast<double>(batch) / median;
+  const double step = median(steps), best = *std::ranges::min_element(steps);
+  const double rate = static_cast<double>(batch) / step;
   // Dense-equivalent work: forward, and as much again for the gradients of weights and of inputs
   // (which the first layer with weights does not need).
   double flops = 0;
@@ -123,8 +121,8 @@ void bench(const Options& options) {
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows = {{"layer", "forward ms", "backward ms", "kernel"}};
   for (const Sequence::Step& s : sequence.steps()) {
-    const double forward = watch.median("forward " + s.name) * 1e3;
-    const double backward = watch.median("backward " + s.name) * 1e3;
+    const double forward = watch.middle("forward " + s.name) * 1e3;
+    const double backward = watch.middle("backward " + s.name) * 1e3;
     rows.push_back({s.name, fmt::format("{:.4g}", forward), fmt::format("{:.4g}", backward),
                     s.kernel->name()});
     layers.push_back({{"layer", s.name},
@@ -133,7 +131,7 @@ void bench(const Options& options) {
                       {"kernel", s.kernel->name()}});
   }
   rows.push_back(
-      {"update", fmt::format("{:.4g}", watch.median("update") * 1e3), "", config.optimizer.name});
+      {"update", fmt::format("{:.4g}", watch.middle("update") * 1e3), "", config.optimizer.name});
   if (options.json) {
     const nlohmann::ordered_json json{
         {"name", config.name},
@@ -144,10 +142,10 @@ void bench(const Options& options) {
         {"steps", steps.size()},
         {"samples_per_second", rate},
         {"best_samples_per_second", static_cast<double>(batch) / best},
-        {"step_ms", median * 1e3},
+        {"step_ms", step * 1e3},
         {"undisturbed_step_ms", undisturbed(steps) * 1e3},
         {"best_step_ms", best * 1e3},
-        {"update_ms", watch.median("update") * 1e3},
+        {"update_ms", watch.middle("update") * 1e3},
         {"layers", layers},
         {"dense_equivalent_flops_per_sample", flops},
         {"sgemm_peak_flops", peak},
@@ -158,8 +156,9 @@ void bench(const Options& options) {
   }
   fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(),
              held.provenance, table(rows));
-  fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; best {})\n",
-             with_commas(static_cast<int64_t>(rate)), steps.size(), median * 1e3,
+  fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; undisturbed {:.4g} ms; best {})\n",
+             with_commas(static_cast<int64_t>(rate)), steps.size(), step * 1e3,
+             undisturbed(steps) * 1e3,
              with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
   fmt::print("{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} a sample)\n",
              share * 100, peak / 1e9, short_count(flops));
