@@ -79,6 +79,8 @@ bool set_node(NodeKind& kind, const std::string& key, const TomlValue& value) {
     kind.cores = whole("node.cores", value, 1, 4096);
   else if (key == "speed")
     kind.speed = number("node.speed", value, 1e-4, 1e4);
+  else if (key == "sockets")
+    kind.sockets = whole("node.sockets", value, 1, 64);
   else if (key == "memory_gb")
     kind.memory = number("node.memory_gb", value, 1e-3, 1e6) * (1 << 30);
   else
@@ -235,7 +237,8 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
     const auto found = setters.find(key);
     if (found == setters.end()) {
       std::vector<std::string> names = names_of(setters);
-      for (const char* name : {"node.count", "node.cores", "node.speed", "node.memory_gb"})
+      for (const char* name :
+           {"node.count", "node.cores", "node.speed", "node.memory_gb", "node.sockets"})
         names.emplace_back(name);
       throw UserError("{}: unknown key '{}'; {}", value.where, key, suggestion(key, names));
     }
@@ -243,6 +246,9 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
   }
   for (const auto& [ignored, kind] : kinds) {
     if (kind.memory <= 0) throw UserError("{}: node.memory_gb is missing", source);
+    if (kind.cores % kind.sockets != 0)
+      throw UserError("{}: node.sockets = {} does not divide node.cores = {}", source, kind.sockets,
+                      kind.cores);
     c.kinds.push_back(kind);
   }
   if (c.kinds.empty())
@@ -256,7 +262,13 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
   return c;
 }
 
-void disturb(Cluster& cluster, const std::string& assignment) {
+void disturb(Cluster& cluster, const std::string& assignments) {
+  if (const size_t comma = assignments.find(','); comma != std::string::npos) {
+    disturb(cluster, assignments.substr(0, comma));
+    disturb(cluster, assignments.substr(comma + 1));
+    return;
+  }
+  const std::string& assignment = assignments;
   const auto [key, value] = parse_assignment(assignment);
   const Setters setters = disturbance_setters(cluster.disturbance);
   const auto found = setters.find(key);
@@ -267,12 +279,12 @@ void disturb(Cluster& cluster, const std::string& assignment) {
   check_stragglers(cluster, "--disturb ");
 }
 
-Cluster machine_cluster(const std::string& machine, int cores, double memory) {
+Cluster machine_cluster(const std::string& machine, int cores, double memory, int sockets) {
   Cluster c;
   c.name = "this";
   c.about = machine;
   c.source = "measured by 'lockstep calibrate'";
-  c.kinds = {{.count = 1, .cores = cores, .speed = 1, .memory = memory}};
+  c.kinds = {{.count = 1, .cores = cores, .speed = 1, .memory = memory, .sockets = sockets}};
   return c;
 }
 

@@ -20,6 +20,7 @@ struct NodeKind {
   int cores = 1;
   double speed = 1;   // of a core, against that of the profile's machine
   double memory = 0;  // bytes
+  int sockets = 1;    // that its cores are on, as many on each
 };
 
 // What goes wrong.
@@ -57,11 +58,11 @@ constexpr int64_t most_cores = 100'000'000;  // of all nodes
 
 // Throws a UserError that names file, line and key of what is missing, wrong or absurd.
 Cluster parse_cluster(const std::string& text, const std::string& source);
-// Sets "noise=0.1" and the like.
-void disturb(Cluster& cluster, const std::string& assignment);
+// Sets "noise=0.1" and the like; several with commas between them.
+void disturb(Cluster& cluster, const std::string& assignments);
 
 // One node: the profile's machine.
-Cluster machine_cluster(const std::string& machine, int cores, double memory);
+Cluster machine_cluster(const std::string& machine, int cores, double memory, int sockets = 1);
 
 const char* topology_name(Topology topology);
 
