@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/error_summary.h"
 #include "text.h"
 
 namespace lockstep {
@@ -12,14 +13,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Against the first point: it has the fewest ranks.
-std::vector<std::string> row_of(const Prediction& r, const Prediction& first) {
-  const double speed_up = first.total_seconds / r.total_seconds;
-  const double more = static_cast<double>(r.ranks) / static_cast<double>(first.ranks);
+std::string ranks_text(int64_t ranks) {
+  return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s");
+}
+
+std::vector<std::string> row_of(const Prediction& r, const Prediction& baseline) {
+  const double speed_up = baseline.total_seconds / r.total_seconds;
+  const double more = static_cast<double>(r.ranks) / static_cast<double>(baseline.ranks);
   return {std::to_string(r.ranks),
           std::to_string(r.nodes),
           fmt::format("{:.2f}", r.step_seconds * 1e3),
           fmt::format("{:.2f}-{:.2f}", r.low * 1e3, r.high * 1e3),
+          fmt::format("{:.2f}", r.undisturbed_step_seconds * 1e3),
           short_time(r.epoch_seconds),
           short_time(r.total_seconds),
           fmt::format("{:.2f}", speed_up),
@@ -30,18 +35,22 @@ std::vector<std::string> row_of(const Prediction& r, const Prediction& first) {
           fmt::format("{:.0f}", r.memory.sum() / 1e6)};
 }
 
-// More ranks than these only take longer.
-void print_turning_point(const std::vector<Prediction>& results) {
-  const auto best = std::min_element(
-      results.begin(), results.end(),
-      [](const auto& a, const auto& b) { return a.total_seconds < b.total_seconds; });
-  if (results.size() < 2) return;
-  if (best + 1 != results.end())
-    fmt::print("beyond {} ranks more ranks lose: {} takes {}, {} takes {}\n", best->ranks,
-               best->ranks, short_time(best->total_seconds), (best + 1)->ranks,
-               short_time((best + 1)->total_seconds));
+// From where on more ranks only take longer, in the order of ranks.
+void print_turning_point(std::vector<Prediction> all, const Prediction& baseline) {
+  if (std::ranges::none_of(all, [&](const auto& r) { return r.ranks == baseline.ranks; }))
+    all.push_back(baseline);
+  std::ranges::stable_sort(all, {}, &Prediction::ranks);
+  const auto same_ranks = std::ranges::adjacent_find(
+      all, [](const auto& a, const auto& b) { return a.ranks == b.ranks; });
+  if (all.size() < 2 || same_ranks != all.end()) return;
+  const auto best = std::ranges::min_element(all, {}, &Prediction::total_seconds);
+  if (best + 1 != all.end())
+    fmt::print("more than {} {} time: {} take{} {}, {} take {}\n", ranks_text(best->ranks),
+               best->ranks == 1 ? "costs" : "cost", ranks_text(best->ranks),
+               best->ranks == 1 ? "s" : "", short_time(best->total_seconds),
+               ranks_text((best + 1)->ranks), short_time((best + 1)->total_seconds));
   else
-    fmt::print("more ranks gain up to the {} that were simulated\n", best->ranks);
+    fmt::print("more ranks save time, up to the {} that were simulated\n", best->ranks);
 }
 
 }  // namespace
@@ -53,7 +62,10 @@ nlohmann::ordered_json to_json(const Prediction& r) {
           {"global_batch", r.global_batch},
           {"simulated", true},
           {"oversubscribed", r.oversubscribed},
+          {"disturbed", r.disturbed},
+          {"extrapolated", r.extrapolated},
           {"step_seconds", r.step_seconds},
+          {"undisturbed_step_seconds", r.undisturbed_step_seconds},
           {"step_seconds_low", r.low},
           {"step_seconds_high", r.high},
           {"epoch_seconds", r.epoch_seconds},
@@ -68,10 +80,11 @@ nlohmann::ordered_json to_json(const Prediction& r) {
 }
 
 void print_predictions(const std::vector<SimulatedPoint>& points,
-                       const std::vector<Prediction>& predictions) {
-  std::vector<std::vector<std::string>> rows = {{"ranks", "nodes", "step ms", "band", "epoch",
-                                                 "total", "speed-up", "efficiency", "PI %",
-                                                 "exposed ms", "hidden ms", "MB/rank"}};
+                       const std::vector<Prediction>& predictions, const Prediction& baseline) {
+  std::vector<std::vector<std::string>> rows = {
+      {"ranks", "nodes", "step ms", "band", "undisturbed", "epoch", "total",
+       "speed-up over " + ranks_text(baseline.ranks), "efficiency", "PI %", "exposed ms",
+       "hidden ms", "MB/rank"}};
   // Which of several strategies and backends, where there are several.
   const auto what = [&](const SimulatedPoint& p) {
     return p.config.parallel.strategy + ", " + p.config.parallel.backend;
@@ -80,19 +93,19 @@ void print_predictions(const std::vector<SimulatedPoint>& points,
     return what(p) != what(points.front()) && p.config.parallel.ranks > 1;
   });
   for (size_t i = 0; i < predictions.size(); ++i) {
-    rows.push_back(row_of(predictions[i], predictions.front()));
+    rows.push_back(row_of(predictions[i], baseline));
     if (many) rows.back().insert(rows.back().begin(), what(points[i]));
   }
   if (many) rows[0].insert(rows[0].begin(), "strategy");
   fmt::print("{}", table(rows));
-  if (!many) print_turning_point(predictions);
+  if (!many) print_turning_point(predictions, baseline);
   for (const Prediction& r : predictions)
     if (r.lost_seconds > 0)
       fmt::print(
-          "{} ranks: the failure costs {}, with checkpoints as configured; the best interval "
-          "between "
-          "checkpoints is {} ({} steps), where one such failure is expected in that time\n",
-          r.ranks, short_time(r.lost_seconds), short_time(r.checkpoint_interval),
+          "{}: the failure costs {} with the configured checkpoints; if one such failure is "
+          "expected "
+          "in that time, the best interval between checkpoints is {} ({} steps)\n",
+          ranks_text(r.ranks), short_time(r.lost_seconds), short_time(r.checkpoint_interval),
           static_cast<int64_t>(std::ceil(r.checkpoint_interval / r.step_seconds)));
 }
 
@@ -105,42 +118,64 @@ void print_cautions(const std::vector<Prediction>& predictions) {
 }
 
 void print_validation(const std::vector<Validated>& all, bool json) {
-  std::vector<double> errors;
+  std::vector<CaseError> errors, undisturbed;
   Json list = Json::array();
-  std::vector<std::vector<std::string>> rows = {
-      {"strategy", "backend", "ranks", "simulated ms", "measured ms", "error"}};
+  std::vector<std::vector<std::string>> rows = {{"strategy", "backend", "ranks", "simulated ms",
+                                                 "measured ms", "error", "undisturbed", "measured",
+                                                 "error", ""}};
+  const auto ms = [](double seconds) { return fmt::format("{:.4f}", seconds * 1e3); };
+  const auto signed_percent = [](double share) { return fmt::format("{:+.1f}%", share * 100); };
   for (const Validated& v : all) {
     const ParallelConfig& p = v.point.config.parallel;
-    errors.push_back(std::abs(v.error()));
-    rows.push_back({p.strategy, p.backend, std::to_string(p.ranks),
-                    fmt::format("{:.4f}", v.predicted.step_seconds * 1e3),
-                    fmt::format("{:.4f}", v.measured * 1e3),
-                    fmt::format("{:+.1f}%", v.error() * 100)});
-    list.push_back({{"name", v.point.config.name},
-                    {"strategy", p.strategy},
-                    {"backend", p.backend},
-                    {"ranks", p.ranks},
-                    {"predicted_step_seconds", v.predicted.step_seconds},
-                    {"measured_step_seconds", v.measured},
-                    {"error", v.error()}});
+    const bool disturbed = !v.disturbed_by.empty();
+    errors.push_back({v.error(), disturbed});
+    undisturbed.push_back({v.undisturbed_error(), disturbed});
+    rows.push_back({p.strategy, p.backend, std::to_string(p.ranks), ms(v.predicted.step_seconds),
+                    ms(v.measured), signed_percent(v.error()),
+                    ms(v.predicted.undisturbed_step_seconds), ms(v.measured_undisturbed),
+                    signed_percent(v.undisturbed_error()), disturbed ? "disturbed" : ""});
+    list.push_back(to_json(v));
   }
-  std::sort(errors.begin(), errors.end());
-  const double median = errors[errors.size() / 2], largest = errors.back();
+  const ErrorSummary expected = summarise_errors(errors), quiet = summarise_errors(undisturbed);
   if (json) {
-    fmt::print("{}\n",
-               Json{{"cases", list}, {"median_error", median}, {"largest_error", largest}}.dump(2));
+    fmt::print("{}\n", Json{{"cases", list},
+                            {"counted", expected.counted},
+                            {"left_out_as_disturbed", expected.left_out},
+                            {"median_error", expected.median},
+                            {"largest_error", expected.largest},
+                            {"median_undisturbed_error", quiet.median},
+                            {"largest_undisturbed_error", quiet.largest}}
+                           .dump(2));
     return;
   }
-  fmt::print("steps of {}, undisturbed: simulated, and measured on this machine\n\n{}",
-             all.front().point.config.name, table(rows));
-  fmt::print("median error {:.1f}%, largest {:.1f}%; logged in {}\n", median * 100, largest * 100,
-             validation_log().string());
+  fmt::print(
+      "steps of {} on this machine: simulated and measured medians, and the same undisturbed\n"
+      "\n{}",
+      all.front().point.config.name, table(rows));
+  if (expected.counted > 0)
+    fmt::print("median error {:.1f}%, largest {:.1f}%; undisturbed {:.1f}%, largest {:.1f}%\n",
+               expected.median * 100, expected.largest * 100, quiet.median * 100,
+               quiet.largest * 100);
+  if (expected.left_out > 0) {
+    fmt::print("{} of {} cases were measured while the machine was busy and are not counted:\n",
+               expected.left_out, all.size());
+    for (const Validated& v : all)
+      if (!v.disturbed_by.empty())
+        fmt::print("  {}, {}, {}: {}\n", v.point.config.parallel.strategy,
+                   v.point.config.parallel.backend, ranks_text(v.predicted.ranks), v.disturbed_by);
+  }
+  fmt::print("logged in {}\n", validation_log().string());
 }
 
 void print_numerics(const std::vector<nlohmann::ordered_json>& summaries) {
-  std::vector<std::vector<std::string>> rows = {
-      {"ranks", "test accuracy", "test loss", "epoch", "total", "speed-up", "PI %", "staleness"}};
+  const auto ranks_of = [](const Json& s) {
+    return s.value("parallel", Json::object()).value("ranks", s.value("ranks", int64_t{1}));
+  };
+  // Runs with numbers take real time: the first one is the baseline, whatever its ranks.
   const double first = summaries.front().at("total_seconds").get<double>();
+  std::vector<std::vector<std::string>> rows = {
+      {"ranks", "test accuracy", "test loss", "epoch", "total",
+       "speed-up over " + ranks_text(ranks_of(summaries.front())), "PI %", "staleness"}};
   const auto number = [](const Json& json, const char* key) {
     return json.contains(key) && json[key].is_number() ? json[key].get<double>() : std::nan("");
   };
@@ -148,8 +183,7 @@ void print_numerics(const std::vector<nlohmann::ordered_json>& summaries) {
     const Json parallel = s.value("parallel", Json::object());
     const double total = s.at("total_seconds").get<double>();
     const double accuracy = number(s, "test_accuracy"), stale = number(parallel, "staleness_mean");
-    rows.push_back({std::to_string(parallel.value("ranks", s.value("ranks", 1))),
-                    std::isnan(accuracy) ? "" : percent(accuracy),
+    rows.push_back({std::to_string(ranks_of(s)), std::isnan(accuracy) ? "" : percent(accuracy),
                     fmt::format("{:.4f}", number(s, "test_loss")),
                     s.contains("epoch_seconds") && !s["epoch_seconds"].empty()
                         ? short_time(s["epoch_seconds"].back().get<double>())

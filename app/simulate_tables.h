@@ -10,8 +10,9 @@
 namespace lockstep {
 
 nlohmann::ordered_json to_json(const Prediction& prediction);
+// Speed-ups are over `baseline`.
 void print_predictions(const std::vector<SimulatedPoint>& points,
-                       const std::vector<Prediction>& predictions);
+                       const std::vector<Prediction>& predictions, const Prediction& baseline);
 void print_cautions(const std::vector<Prediction>& predictions);
 void print_validation(const std::vector<Validated>& all, bool json);
 

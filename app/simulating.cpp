@@ -11,6 +11,7 @@
 #include "comm/backend/threads.h"
 #include "data/folders.h"
 #include "launch.h"
+#include "sim/disturbance_watch.h"
 #include "sim/measure.h"
 
 namespace lockstep {
@@ -19,6 +20,15 @@ namespace {
 double memory_of_machine() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
          static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+}
+
+// That its cores are on; 1 where they are not on all alike.
+int sockets_of_machine() {
+  std::map<int, int> cores_of;
+  for (const Core& core : allowed_cores()) ++cores_of[core.package];
+  for (const auto& [socket, cores] : cores_of)
+    if (cores != cores_of.begin()->second) return 1;
+  return static_cast<int>(cores_of.size());
 }
 
 // What writing a checkpoint takes here.
@@ -33,28 +43,85 @@ double checkpoint_seconds(const RankMemory& memory) {
 
 }  // namespace
 
-void refine_tables(Profile& profile, const Say& say) {
+namespace {
+
+// Takes up what was measured: with `replace`, whatever was known before.
+void keep_tables(std::map<std::string, SizeTable>& known, Quietness& quietness,
+                 const std::map<std::string, SizeTable>& other, const Quietness& other_quietness,
+                 bool replace) {
+  if (replace && !other.empty() && other_quietness.quiet()) known.clear();
+  keep_better_tables(known, quietness, other, other_quietness);
+}
+
+void measure_tables(Profile& profile, int attempts, bool replace, const Say& say) {
   if (profile.cores < 2) {
-    say("one core only: operations between ranks cannot be measured, and cost nothing in "
-        "predictions of several ranks a node");
+    say("this machine has one core: messages between ranks cannot be measured, and take no time in "
+        "predictions of several ranks per node");
     return;
   }
-  run_thread_ranks(2, 60, [&](Communicator& ranks) {
-    const auto tables = measure_operations(ranks);
-    if (ranks.rank() == 0) keep_quicker_tables(profile.threads, tables);
-  });
+  const ThisMachine machine;
+  DisturbanceWatch watch(machine, profile.arithmetic);
+  Profile fresh;
+  std::map<std::string, SizeTable> last;
+  measure_undisturbed(
+      watch, attempts,
+      [&] {
+        run_thread_ranks(2, 60, [&](Communicator& ranks) {
+          auto tables = measure_operations(ranks);
+          if (ranks.rank() == 0) last = std::move(tables);
+        });
+        return 0.0;
+      },
+      [&](const Quietness& quietness) {
+        keep_better_tables(fresh.threads, fresh.threads_quietness, last, quietness);
+      });
   make_folder(profile_path().parent_path());
   const ScratchFolder scratch(profile_path().parent_path());
   try {
-    run_command({fs::read_symlink("/proc/self/exe").string(), "calibrate", "--mpi-tables",
-                 (scratch.path() / "mpi.json").string()},
-                scratch.path(), std::chrono::seconds(120));
-    keep_quicker_tables(profile.mpi, read_profile(scratch.path() / "mpi.json").mpi);
+    measure_undisturbed(
+        watch, attempts,
+        [&] {
+          run_command({fs::read_symlink("/proc/self/exe").string(), "calibrate", "--mpi-tables",
+                       (scratch.path() / "mpi.json").string()},
+                      scratch.path(), std::chrono::seconds(120));
+          last = read_profile(scratch.path() / "mpi.json").mpi;
+          return 0.0;
+        },
+        [&](const Quietness& quietness) {
+          keep_better_tables(fresh.mpi, fresh.mpi_quietness, last, quietness);
+        });
   } catch (const Failure& failure) {
-    say(fmt::format("MPI ranks could not be measured, and cost nothing in predictions: {}",
+    say(
+        fmt::format("MPI ranks could not be measured; their messages take no time in predictions: "
+                    "{}",
                     failure.what()));
   }
+  keep_tables(profile.threads, profile.threads_quietness, fresh.threads, fresh.threads_quietness,
+              replace);
+  keep_tables(profile.mpi, profile.mpi_quietness, fresh.mpi, fresh.mpi_quietness, replace);
+  profile.arithmetic = watch.quickest();
+  ++profile.new_measurements;
 }
+
+// What is kept of this machine, or nothing where it cannot be used.
+Profile kept_profile(const Say& say) {
+  Profile fresh;
+  fresh.machine = this_machine();
+  fresh.cores = static_cast<int>(allowed_cores().size());
+  fresh.version = LOCKSTEP_VERSION;
+  if (!fs::exists(profile_path())) return fresh;
+  try {
+    const Profile kept = read_profile(profile_path());
+    return kept.version == LOCKSTEP_VERSION ? kept : fresh;
+  } catch (const UserError& error) {
+    say(fmt::format("{}; measuring anew", error.what()));
+    return fresh;
+  }
+}
+
+}  // namespace
+
+void refine_tables(Profile& profile, const Say& say) { measure_tables(profile, 1, false, say); }
 
 void measure_mpi_tables(const fs::path& path) {
   if (mpi_job_size() == 0) launch_ranks(2);
@@ -69,46 +136,57 @@ void measure_mpi_tables(const fs::path& path) {
   });
 }
 
-Profile machine_profile(bool fresh, const Say& say) {
-  const fs::path path = profile_path();
-  if (!fresh && fs::exists(path)) {
-    Profile profile;
-    try {
-      profile = read_profile(path);
-    } catch (const UserError& error) {
-      say(fmt::format("{}; measuring anew", error.what()));
-      profile.version = "";
-    }
-    if (!is_stale(profile.measured, profile.version)) return profile;
-  }
-  Profile profile;
-  profile.machine = this_machine();
-  profile.cores = static_cast<int>(allowed_cores().size());
-  profile.version = LOCKSTEP_VERSION;
-  say("measuring operations between two threads and between two MPI ranks (a few seconds)");
-  refine_tables(profile, say);
+Profile machine_profile(Measuring measuring, const Say& say) {
+  Profile profile = kept_profile(say);
+  const bool is_old = is_stale(profile.measured, profile.version);
+  const bool is_clean = profile.threads_quietness.quiet() && profile.mpi_quietness.quiet();
+  if (measuring == Measuring::where_needed && !is_old &&
+      (is_clean || !is_quiet_now(ThisMachine(), profile.arithmetic)))
+    return profile;
+  say("measuring messages between two threads and between two MPI ranks (a few seconds)");
+  measure_tables(profile, 2, is_old || measuring == Measuring::again, say);
   profile.measured = time_text();
-  write_profile(path, profile);
+  write_profile(profile_path(), profile);
   return profile;
 }
 
-Predictor make_predictor(const RunConfig& config, const std::string& profile_file,
+Predictor make_predictor(const RunConfig& config, const CostSource& source,
                          const std::string& cluster, const SimulateOptions& how, const Say& say) {
   Predictor p;
-  p.own = profile_file.empty();
-  p.profile = p.own ? machine_profile(false, say) : read_profile(profile_file);
+  p.own = source.profile_file.empty();
+  p.recalibrate = source.recalibrate;
+  if (p.recalibrate && !p.own)
+    throw UserError(
+        "--recalibrate measures this machine, --profile {} is another's; leave one of them out",
+        source.profile_file);
+  p.profile = p.own
+                  ? machine_profile(p.recalibrate ? Measuring::again : Measuring::where_needed, say)
+                  : read_profile(source.profile_file);
   p.cluster = find_cluster(cluster, p.profile);
   p.data = load_data(config.data, static_cast<uint64_t>(config.seed), say);
   p.how = how;
+  p.say = say;
   return p;
+}
+
+Measuring Predictor::measuring_for(const SimulatedPoint& point) {
+  if (!own) return Measuring::never;
+  const std::string key =
+      network_key(point.config, data.train->sample_shape(), shares_of(point, data).piece);
+  return recalibrate && measured_again_.insert(key).second ? Measuring::again
+                                                           : Measuring::where_needed;
 }
 
 Prediction Predictor::predict(const SimulatedPoint& point) {
   const RankMemory memory = memory_of(point, data);
   expect_to_fit(point, memory, cluster);
-  const size_t known = profile.networks.size();
-  costs_for(point, data, profile, own);
-  if (own && profile.networks.size() > known) write_profile(profile_path(), profile);
+  const Measuring measuring = measuring_for(point);
+  const std::string start = time_text();
+  const int64_t before = profile.new_measurements;
+  const NetworkCosts costs = costs_for(point, data, profile, measuring);
+  if (profile.new_measurements > before) write_profile(profile_path(), profile);
+  if (measuring == Measuring::again && costs.measured < start)
+    say(fmt::format("the machine was busy; what was measured at {} is kept", costs.measured));
   Prediction prediction = simulate_point(point, data, profile, cluster, how);
   if (cluster.disturbance.fails_at > 0)
     account_for_failure(prediction, point.config, cluster.disturbance, checkpoint_seconds(memory));
@@ -117,7 +195,8 @@ Prediction Predictor::predict(const SimulatedPoint& point) {
 
 Cluster find_cluster(const std::string& name_or_path, const Profile& profile) {
   if (name_or_path == "this")
-    return machine_cluster(profile.machine, profile.cores, memory_of_machine());
+    return machine_cluster(profile.machine, profile.cores, memory_of_machine(),
+                           profile.machine == this_machine() ? sockets_of_machine() : 1);
   std::vector<std::string> names = {"this"};
   std::string text;
   for (const ShippedCluster& cluster : shipped_clusters()) {

@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "base/run_command.h"
+#include "base/statistics.h"
 #include "data/folders.h"
+#include "sim/disturbance_watch.h"
 #include "sim/measure.h"
 #include "sim/near_cores.h"
 #include "simulating.h"
@@ -20,10 +22,17 @@ using Json = nlohmann::ordered_json;
 // Short: many rounds meet more of the quiet moments of a shared machine than a few long ones.
 constexpr double seconds_a_round = 1, seconds_for_costs = 0.4;
 
-// Steps of the point as 'lockstep bench' makes them.
-double measured_step(const SimulatedPoint& point, const fs::path& scratch) {
+// Steps of a real run. Seconds.
+struct RealRun {
+  double median = 0, undisturbed = 0;
+  Quietness quietness;
+};
+
+// Of the point, as 'lockstep bench' makes them.
+RealRun real_run(const SimulatedPoint& point, const fs::path& scratch, DisturbanceWatch& watch) {
   const fs::path config = scratch / "config.toml", log = scratch / "bench.json";
   write_file(config, to_toml(point.config));
+  watch.begin();
   run_command(
       {fs::read_symlink("/proc/self/exe").string(), "bench", config.string(), "--ranks",
        std::to_string(point.config.parallel.ranks), "--backend", point.config.parallel.backend,
@@ -33,17 +42,72 @@ double measured_step(const SimulatedPoint& point, const fs::path& scratch) {
   const size_t begin = text.find("{\n");
   const Json json =
       begin == std::string::npos ? Json() : Json::parse(text.substr(begin), nullptr, false);
-  if (!json.is_object()) throw Failure("the real run said no figures: {}", text);
-  return json.at("undisturbed_step_ms").get<double>() / 1e3;
+  if (!json.is_object()) throw Failure("the benchmark printed no JSON: {}", text);
+  RealRun run{.median = json.at("step_ms").get<double>() / 1e3,
+              .undisturbed = json.at("undisturbed_step_ms").get<double>() / 1e3};
+  run.quietness = watch.end(run.median / run.undisturbed - 1);
+  return run;
 }
 
-// A second run was as quick as the quickest: neither was disturbed.
-bool are_confirmed(std::vector<double>& runs) {
-  std::ranges::sort(runs);
-  return runs.size() > 1 && runs[1] < 1.02 * runs[0];
+// Those that nothing disturbed, or all where there are none.
+std::vector<RealRun> best_of(const std::vector<RealRun>& runs) {
+  std::vector<RealRun> quiet;
+  for (const RealRun& run : runs)
+    if (run.quietness.quiet()) quiet.push_back(run);
+  return quiet.empty() ? runs : quiet;
+}
+
+std::vector<double> each(const std::vector<RealRun>& runs, double RealRun::*seconds) {
+  std::vector<double> all;
+  for (const RealRun& run : runs) all.push_back(run.*seconds);
+  return all;
+}
+
+// Two undisturbed runs were as quick as each other.
+bool are_confirmed(const std::vector<RealRun>& runs) {
+  std::vector<double> seconds = each(best_of(runs), &RealRun::undisturbed);
+  std::ranges::sort(seconds);
+  return best_of(runs)[0].quietness.quiet() && seconds.size() > 1 && seconds[1] < 1.02 * seconds[0];
+}
+
+Validated compared(const SimulatedPoint& point, const Prediction& predicted,
+                   const std::vector<RealRun>& runs, bool step_was_calibrated) {
+  const std::vector<RealRun> best = best_of(runs);
+  const std::vector<double> undisturbed = each(best, &RealRun::undisturbed);
+  Validated v{.point = point,
+              .predicted = predicted,
+              .measured = median(each(best, &RealRun::median)),
+              .measured_undisturbed = *std::ranges::min_element(undisturbed),
+              .step_was_calibrated = step_was_calibrated};
+  if (!best[0].quietness.quiet())
+    v.disturbed_by = "real runs: " + best[0].quietness.why;
+  else if (predicted.disturbed)
+    v.disturbed_by = predicted.cautions.front();
+  return v;
 }
 
 }  // namespace
+
+Json to_json(const Validated& v) {
+  const ParallelConfig& p = v.point.config.parallel;
+  return {{"name", v.point.config.name},
+          {"strategy", p.strategy},
+          {"backend", p.backend},
+          {"ranks", p.ranks},
+          {"batch", v.point.config.train.batch},
+          {"predicted_step_seconds", v.predicted.step_seconds},
+          {"step_seconds_low", v.predicted.low},
+          {"step_seconds_high", v.predicted.high},
+          {"measured_step_seconds", v.measured},
+          {"error", v.error()},
+          {"in_band", v.in_band()},
+          {"predicted_undisturbed_step_seconds", v.predicted.undisturbed_step_seconds},
+          {"measured_undisturbed_step_seconds", v.measured_undisturbed},
+          {"undisturbed_error", v.undisturbed_error()},
+          {"out_of_sample", !v.step_was_calibrated},
+          {"disturbed", !v.disturbed_by.empty()},
+          {"disturbed_by", v.disturbed_by}};
+}
 
 fs::path validation_log() { return cache_folder() / "validations.jsonl"; }
 
@@ -62,7 +126,9 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   nothing.networks.clear();
   Profile together = nothing;
   std::vector<Profile> costs(points.size(), nothing);
-  std::vector<std::vector<double>> runs(points.size());  // seconds a step
+  std::vector<std::vector<RealRun>> runs(points.size());
+  const ThisMachine machine;
+  DisturbanceWatch watch(machine, profile.arithmetic);
   const ScratchFolder scratch(profile_path().parent_path());
   for (int round = 1; round <= rounds; ++round) {
     say(fmt::format("validating: round {} of {}", round, rounds));
@@ -70,44 +136,47 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
       if (i % 3 == 0)  // now and then, as all else: a disturbed moment must not meet all of it
         NearCores(profile.threads).run([&] {
           refine_tables(together, say);
-          keep_quicker_tables(profile.threads, together.threads);
-          keep_quicker_tables(profile.mpi, together.mpi);
+          keep_better_tables(profile.threads, profile.threads_quietness, together.threads,
+                             together.threads_quietness);
+          keep_better_tables(profile.mpi, profile.mpi_quietness, together.mpi,
+                             together.mpi_quietness);
           return true;
         });
       costs[i].threads = together.threads;
       NearCores(profile.threads).run([&] {
         refine_costs(points[i], data, costs[i], seconds_for_costs);
-        runs[i].push_back(measured_step(points[i], scratch.path()));
+        runs[i].push_back(real_run(points[i], scratch.path(), watch));
         return are_confirmed(runs[i]);
       });
     }
   }
-  for (const Profile& one : costs) keep_quicker(together.networks, one.networks);
-  keep_quicker(profile.networks, together.networks);
+  for (const Profile& one : costs)
+    for (const auto& [key, measured] : one.networks) {
+      keep_better(together.networks, key, measured);
+      keep_better(profile.networks, key, measured);
+    }
+  profile.arithmetic = watch.quickest();
   write_profile(profile_path(), profile);
   LineFile log(validation_log(), true);
   std::vector<Validated> all;
   for (size_t i = 0; i < points.size(); ++i) {
     Profile& own = costs[i];
     own.threads = together.threads;
+    own.threads_quietness = together.threads_quietness;
     own.mpi = together.mpi;
-    const bool is_short =
-        known_costs(points[i], data, own).by_ranks.begin()->second.step() < short_step;
-    const Profile& known = is_short ? together : own;
-    const Validated& v = all.emplace_back(
-        Validated{.point = points[i],
-                  .predicted = simulate_point(points[i], data, known, cluster, how),
-                  .measured = runs[i][0]});
-    log.append(Json{{"when", time_text()},
-                    {"machine", profile.machine},
-                    {"name", v.point.config.name},
-                    {"strategy", v.point.config.parallel.strategy},
-                    {"backend", v.point.config.parallel.backend},
-                    {"ranks", v.point.config.parallel.ranks},
-                    {"predicted_step_seconds", v.predicted.step_seconds},
-                    {"measured_step_seconds", v.measured},
-                    {"error", v.error()}}
-                   .dump());
+    own.mpi_quietness = together.mpi_quietness;
+    const NetworkCosts measured = known_costs(points[i], data, own);
+    const bool is_short = measured.by_ranks.begin()->second.step() < short_step;
+    const ParallelConfig& p = points[i].config.parallel;
+    const bool two_were_calibrated =
+        p.backend == "threads" && (is_short || data.train->sparse()) &&
+        (p.strategy == "all-reduce" || p.strategy == "parameter-server");
+    all.push_back(compared(points[i],
+                           simulate_point(points[i], data, is_short ? together : own, cluster, how),
+                           runs[i], p.ranks == 1 || two_were_calibrated));
+    Json line{{"when", time_text()}, {"machine", profile.machine}};
+    line.update(to_json(all.back()));
+    log.append(line.dump());
   }
   return all;
 }

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
 
 #include "base/error.h"
 #include "presets.h"
@@ -21,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string run, cluster, profile;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, recalibrate = false;
 };
 
 // Something one could do.
@@ -32,15 +30,6 @@ struct Change {
   double faster_link = 1;
   double epoch_seconds = 0;
 };
-
-// How many cores a list such as 0,1,4 leaves to a node's ranks; 0: all.
-int listed_cores(const std::string& affinity) {
-  if (affinity.empty() || !std::isdigit(static_cast<unsigned char>(affinity[0]))) return 0;
-  std::set<int> cores;
-  std::istringstream list(affinity);
-  for (std::string core; std::getline(list, core, ',');) cores.insert(std::atoi(core.c_str()));
-  return static_cast<int>(cores.size());
-}
 
 // What takes most of its time, as the run itself found.
 std::string bound_of(const Json& summary) {
@@ -126,13 +115,10 @@ void explain(const Options& options) {
   if (cluster.empty()) cluster = "this";
   const Say say = options.quiet ? Say([](const std::string&) {}) : say_to_stderr;
   Predictor predictor =
-      make_predictor(config, options.profile, cluster,
+      make_predictor(config, {options.profile, options.recalibrate}, cluster,
                      {.engine = ranks <= 32 ? Engine::simgrid : Engine::analytic}, say);
   const Link link = predictor.cluster.link;
-  const int cores = predictor.cluster.kinds.front().cores;
   const auto predict = [&](const RunConfig& c, int64_t count, int64_t nodes) {
-    const int listed = listed_cores(c.parallel.affinity);
-    predictor.cluster.kinds.front().cores = listed > 0 ? std::min(listed, cores) : cores;
     return predictor.predict(place_point(c, predictor.cluster, count, nodes, true)).epoch_seconds;
   };
   const double now = predict(config, ranks, hosts);
@@ -174,7 +160,7 @@ void explain(const Options& options) {
   fmt::print("{}: bound by {}\n", folder.string(), bound_of(summary));
   if (parallel.contains("diagnosis") && parallel["diagnosis"].is_string())
     fmt::print("{}\n", parallel["diagnosis"].get<std::string>());
-  fmt::print("an epoch {} {} (the quickest); the simulation says {} for it, undisturbed\n\n",
+  fmt::print("an epoch {} {} (the quickest); the simulation says {} for it\n\n",
              simulated ? "was predicted to take" : "took", short_time(took), short_time(now));
   std::vector<std::vector<std::string>> rows = {{"change", "simulated epoch", "gain"}};
   std::vector<std::string> idle;
@@ -205,6 +191,8 @@ Examples:
   verb->add_option("--cluster", options->cluster,
                    "where it ran (default: this machine, or its own)");
   verb->add_option("--profile", options->profile, "another machine's profile");
+  verb->add_flag("--recalibrate", options->recalibrate,
+                 "measure again what the predictions need, instead of using what is kept");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] { explain(*options); });

@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string config;
   std::vector<std::string> changes, disturbances;
-  std::string cluster = "this", profile, engine, collectives = "ompi", out;
+  std::string cluster = "this", profile, engine, collectives = "ompi", affinity, out;
   std::vector<std::string> strategies, backends;
   std::vector<int64_t> ranks, nodes, batches;
   std::vector<std::string> limits;
@@ -33,7 +33,7 @@ struct Options {
   int64_t folds = 0, samples = 0;
   bool force = false, bench = false, validate = false, numerics = false, crossval = false,
        sweep = false, trace = false, oversubscribe = false, list = false, json = false,
-       quiet = false;
+       quiet = false, recalibrate = false;
 };
 
 void list_clusters() {
@@ -73,9 +73,27 @@ std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& c
             place_point(one, cluster, at(ranks), at(nodes), options.oversubscribe);
         point.samples = options.samples;
         // One rank alone is the same whatever it would do with others.
-        if (point.config.parallel.ranks > 1 || points.empty()) points.push_back(point);
+        const auto is_alone = [](const SimulatedPoint& p) { return p.config.parallel.ranks == 1; };
+        if (!is_alone(point) || std::ranges::none_of(points, is_alone)) points.push_back(point);
       }
   return points;
+}
+
+// What speed-ups are over: one rank. Where it does not fit, the point with the fewest ranks.
+Prediction baseline_of(const std::vector<Prediction>& results, const SimulatedPoint& like,
+                       Predictor& predictor) {
+  const auto fewest = std::ranges::min_element(results, {}, &Prediction::ranks);
+  if (fewest->ranks == 1) return *fewest;
+  try {
+    RunConfig alone = like.config;
+    alone.parallel.strategy = ParallelConfig{}.strategy;
+    SimulatedPoint point = place_point(alone, predictor.cluster, 1, 0, true);
+    point.samples = like.samples;
+    return predictor.predict(point);
+  } catch (const UserError& error) {
+    predictor.say(fmt::format("one rank cannot be the baseline: {}", error.what()));
+    return *fewest;
+  }
 }
 
 // Many ways are compared by closed forms.
@@ -208,16 +226,24 @@ void simulate(const Options& options) {
     throw UserError("name what to simulate: lockstep simulate cnn-690k --cluster 10gbe-8x16");
   RunConfig config = find_config(options.config, options.changes);
   if (options.threads > 0) config.device.threads = options.threads;
+  if (!options.affinity.empty()) config.parallel.affinity = options.affinity;
   if (options.folds > 0) config.crossval.folds = options.folds;
   check(config);
   const Say say = options.quiet ? Say([](const std::string&) {}) : say_to_stderr;
-  Predictor predictor = make_predictor(config, options.profile, options.cluster,
-                                       {.engine = engine_of(options),
-                                        .collectives = options.collectives,
-                                        .loading = !options.bench,
-                                        .trace = options.trace},
-                                       say);
+  Predictor predictor =
+      make_predictor(config, {options.profile, options.recalibrate}, options.cluster,
+                     {.engine = engine_of(options),
+                      .collectives = options.collectives,
+                      .loading = !options.bench,
+                      .trace = options.trace},
+                     say);
   for (const std::string& one : options.disturbances) disturb(predictor.cluster, one);
+  if (!options.affinity.empty() && !affinity_matters(options.affinity, predictor.cluster))
+    throw UserError(
+        "--affinity {} makes no difference to a simulation on cluster '{}': its nodes have one "
+        "socket, and simulated ranks never move; leave it out, list cores (0,1 or 0,0), or give "
+        "the cluster file node.sockets",
+        options.affinity, predictor.cluster.name);
   const std::string name = config.name + "-simulated";
   if (options.sweep) {
     // An interrupted one goes on in its folder: its points say what they are of.
@@ -249,6 +275,7 @@ void simulate(const Options& options) {
                         summary_of(point, results.back(), predictor.cluster, predictor.profile,
                                    predictor.how, predictor.data));
   }
+  const Prediction baseline = baseline_of(results, points.front(), predictor);
   if (options.json) {
     Json all = Json::array();
     for (size_t i = 0; i < results.size(); ++i) {
@@ -262,12 +289,13 @@ void simulate(const Options& options) {
                     {"cluster", predictor.cluster.name},
                     {"profile", predictor.profile.machine},
                     {"engine", engine_of(options) == Engine::simgrid ? "simgrid" : "analytic"},
+                    {"baseline", to_json(baseline)},
                     {"points", all}}
                    .dump(2));
     return;
   }
   print_head(config.name, predictor, "strategy " + points.front().config.parallel.strategy);
-  print_predictions(points, results);
+  print_predictions(points, results, baseline);
   print_cautions(results);
   fmt::print("kept in {}\n", folder.string());
 }
@@ -299,7 +327,10 @@ Examples:
                    "nodes to spread them over (default: as few as hold them)")
       ->delimiter(',')
       ->check(CLI::Range(1, 10'000'000));
-  verb->add_option("--threads", options->threads, "threads a rank")->check(CLI::Range(1, 1024));
+  verb->add_option("--threads", options->threads, "threads per rank")->check(CLI::Range(1, 1024));
+  verb->add_option("--affinity", options->affinity,
+                   "cores that ranks are bound to: none, a list such as 0,1,2,4 or, where nodes "
+                   "have several sockets, compact or scatter");
   verb->add_option("--backend", options->backends, "what ranks are: mpi, threads, or both")
       ->delimiter(',')
       ->check(CLI::IsMember({"mpi", "threads"}));
@@ -333,9 +364,11 @@ Examples:
                    "MPICH's, or SimGrid's plain ones")
       ->check(CLI::IsMember({"ompi", "mpich", "default"}));
   verb->add_option("--profile", options->profile, "another machine's profile (calibrate --out)");
+  verb->add_flag("--recalibrate", options->recalibrate,
+                 "measure again what the prediction needs, instead of using what is kept");
   verb->add_option("--disturb", options->disturbances,
                    "what goes wrong: noise=0.1, stragglers=1, straggler_speed=0.5, fails_at=600, "
-                   "restart=60")
+                   "restart=60; one or several, with commas between them")
       ->type_name("KEY=VALUE");
   verb->add_option("--out", options->out,
                    "folder (default: a new one, runs/<name>-simulated, -simulated-2, ...)");

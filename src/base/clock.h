@@ -19,7 +19,7 @@ class VirtualClock : public Clock {
  public:
   virtual void spend(double seconds) = 0;
   virtual void catch_up() {}    // others see what was spent so far
-  virtual void next_piece() {}  // of a step's rows: what disturbs time may be drawn anew
+  virtual void next_piece() {}  // start of a micro-batch: noise is redrawn
 };
 
 }  // namespace lockstep

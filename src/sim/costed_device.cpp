@@ -11,11 +11,13 @@ namespace {
 
 class CostedKernel final : public Kernel {
  public:
-  CostedKernel(const KernelCost& cost, double inference, int64_t rows, bool sparse,
+  // `first`: of its network. A micro-batch begins with it.
+  CostedKernel(const KernelCost& cost, double inference, int64_t rows, bool first, bool sparse,
                VirtualClock& clock, std::unique_ptr<Kernel> inside)
       : cost_(cost),
         inference_(inference),
         rows_(static_cast<double>(rows)),
+        first_(first),
         sparse_(sparse),
         clock_(clock),
         inside_(std::move(inside)) {}
@@ -24,6 +26,7 @@ class CostedKernel final : public Kernel {
   const char* name() const override { return inside_ ? inside_->name() : "ghost"; }
   void forward(const Pass& pass) override {
     if (inside_) inside_->forward(pass);
+    if (first_) clock_.next_piece();
     spend(pass, pass.training ? cost_.forward : cost_.forward * inference_);
   }
   void backward(const Pass& pass) override {
@@ -48,7 +51,7 @@ class CostedKernel final : public Kernel {
 
   KernelCost cost_;
   double inference_, rows_;
-  bool sparse_;
+  bool first_, sparse_;
   VirtualClock& clock_;
   std::unique_ptr<Kernel> inside_;
 };
@@ -62,7 +65,6 @@ class CostedLoss final : public LossKernel {
         inside_(std::move(inside)) {}
   LossSums run(int64_t rows, const float* y, const Targets& targets, float* dy,
                int64_t divisor) override {
-    clock_.next_piece();
     clock_.spend(seconds_ * static_cast<double>(rows) / rows_);
     return inside_ ? inside_->run(rows, y, targets, dy, divisor) : LossSums{};
   }
@@ -112,7 +114,7 @@ std::unique_ptr<Kernel> CostedDevice::costed(const Spec& spec) {
         "the profile was measured on another network: it has '{}' where this one has '{}'; "
         "measure it again with 'lockstep calibrate'",
         cost_.kernels.empty() ? "nothing" : cost_.kernels[index].kernel, kernel);
-  return std::make_unique<CostedKernel>(cost_.kernels[index], cost_.inference, rows_,
+  return std::make_unique<CostedKernel>(cost_.kernels[index], cost_.inference, rows_, index == 0,
                                         is_sparse(spec), clock_,
                                         inside_ ? inside_->prepare(spec) : nullptr);
 }

@@ -27,8 +27,18 @@ StepCost between(const StepCost& a, const StepCost& b, double share) {
   c.exchange = between(a.exchange, b.exchange, share);
   c.serving = between(a.serving, b.serving, share);
   c.load = between(a.load, b.load, share);
-  c.spread = between(a.spread, b.spread, share);
+  c.typical = between(a.typical, b.typical, share);
+  c.low = between(a.low, b.low, share);
+  c.high = between(a.high, b.high, share);
   return c;
+}
+
+// The quicker of two, with what steps usually took in both: one measurement says little about that.
+StepCost quicker_of(const StepCost& a, const StepCost& b, bool b_is_quicker) {
+  StepCost kept = b_is_quicker ? b : a;
+  for (const auto share : {&StepCost::typical, &StepCost::low, &StepCost::high})
+    kept.*share = std::max(1.0, (a.*share * a.step() + b.*share * b.step()) / 2 / kept.step());
+  return kept;
 }
 
 }  // namespace
@@ -53,8 +63,27 @@ StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, 
                  (like - before->first) / (after->first - before->first));
 }
 
-// By steps with others: what is charged beyond arithmetic was measured as a difference to it.
-void NetworkCosts::keep_quicker(const NetworkCosts& other) {
+void StepCost::scale_arithmetic(double times) {
+  for (KernelCost& k : kernels) {
+    k.forward *= times;
+    k.backward *= times;
+  }
+  for (double* part : {&piece, &norm, &update, &add, &copy, &whole_norm, &whole_update})
+    *part *= times;
+}
+
+double NetworkCosts::spread() const {
+  double largest = 0;
+  for (const auto& [ranks, cost] : by_ranks) largest = std::max(largest, cost.typical - 1);
+  return largest;
+}
+
+void NetworkCosts::keep_better(const NetworkCosts& other) {
+  if (quietness.quiet() != other.quietness.quiet()) {
+    if (other.quietness.quiet()) *this = other;
+    return;
+  }
+  // By steps with others: what is charged beyond arithmetic was measured as a difference to it.
   const auto with_others = [this](const StepCost& c) {
     const double packing =  // and unpacking, with sparse inputs
         c.whole_update > 0 ? 2 * c.copy * static_cast<double>(parameters) : 0;
@@ -62,8 +91,17 @@ void NetworkCosts::keep_quicker(const NetworkCosts& other) {
   };
   for (const auto& [ranks, cost] : other.by_ranks) {
     const auto [mine, added] = by_ranks.try_emplace(ranks, cost);
-    if (!added && with_others(cost) < with_others(mine->second)) mine->second = cost;
+    if (!added)
+      mine->second = quicker_of(mine->second, cost, with_others(cost) < with_others(mine->second));
   }
+  if (other.quietness.slowdown < quietness.slowdown) quietness = other.quietness;
+}
+
+ThreadScaling thread_scaling(const NetworkCosts& one, const NetworkCosts& most,
+                             int measured_threads) {
+  const double ratio = most.by_ranks.at(1).step() / one.by_ranks.at(1).step();
+  const double shortest = 1.0 / measured_threads;
+  return {std::clamp((ratio - shortest) / (1 - shortest), 0.0, 1.0)};
 }
 
 void SizeTable::keep_quicker(const SizeTable& other) {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/quietness.h"
+
 namespace lockstep {
 
 // Seconds that a prepared kernel takes for all the rows it was prepared for.
@@ -14,7 +16,7 @@ struct KernelCost {
   double forward = 0, backward = 0;
 };
 
-// What a step costs one rank.
+// What a step costs one rank, undisturbed.
 struct StepCost {
   std::vector<KernelCost> kernels;  // in the order in which a network prepares them
   double piece = 0;                 // loss, and all else that comes with a piece of rows
@@ -28,10 +30,13 @@ struct StepCost {
   // Around messages of a step: with others who train, and with servers. Code; with sparse inputs,
   // arithmetic after messages of the whole arrays.
   double exchange = 0, serving = 0;
-  double load = 0;    // seconds a row
-  double spread = 0;  // of whole steps: half the width of their middle half, relative
+  double load = 0;  // seconds a row
+  // Whole steps against undisturbed ones: their median, and how far medians of 20 ms of steps went
+  // (5% and 95% of these medians).
+  double typical = 1, low = 1, high = 1;
 
-  double step() const;  // one piece, forward to update
+  double step() const;                  // one piece, forward to update
+  void scale_arithmetic(double times);  // it takes so many times as long
 };
 
 // The same for a network and pieces of so many rows, as measured with 1, 2, ... ranks at once on
@@ -40,9 +45,23 @@ struct NetworkCosts {
   int64_t rows = 0;
   int64_t parameters = 0;  // floats that a step updates
   std::string measured;    // when
+  Quietness quietness;
   std::map<int, StepCost> by_ranks;
-  void keep_quicker(const NetworkCosts& other);  // for each number of ranks: the less disturbed
+
+  double spread() const;  // the largest: median of steps over undisturbed ones, less 1
+  // A measurement that was not disturbed instead of one that was. Else the quicker of the two for
+  // each number of ranks, and medians between those of both.
+  void keep_better(const NetworkCosts& other);
 };
+
+// What a rank of `threads` threads would cost, more than there are cores to measure them on: by
+// Amdahl's law from 1 thread and from `measured_threads`.
+struct ThreadScaling {
+  double serial = 0;  // share of a step that more threads do not shorten
+  double at(int threads) const { return serial + (1 - serial) / threads; }
+};
+ThreadScaling thread_scaling(const NetworkCosts& one, const NetworkCosts& most,
+                             int measured_threads);
 
 // With so many ranks on a node of so many cores, of a processor that is `speed` times as fast. A
 // node is taken to be balanced as the measured machine is: as full, it slows down as much.

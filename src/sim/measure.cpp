@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "base/undisturbed.h"
 #include "comm/backend/self.h"
 #include "data/loader.h"
@@ -100,9 +101,17 @@ std::vector<double> slowest(const std::vector<std::unique_ptr<Rank>>& all, int r
   return longest;
 }
 
+std::vector<double> medians_of_rounds(const std::vector<double>& steps, int64_t a_round) {
+  std::vector<double> medians;
+  for (auto at = steps.begin(); at != steps.end(); at += a_round)
+    medians.push_back(median({at, at + a_round}));
+  return medians;
+}
+
 // Whole steps come from the ranks without watches, their parts from those with. `c`: what else
 // there is to say of them.
-StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks, StepCost c) {
+StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks, int64_t a_round,
+                 StepCost c) {
   const std::vector<double> steps = slowest(all, ranks, &Samples::steps);
   const std::vector<double> watched = slowest(all, ranks, &Samples::watched_steps);
   const Samples& s = all[0]->samples.at(ranks);
@@ -122,7 +131,10 @@ StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks, StepC
   c.update *= scale;
   c.norm *= scale;
   c.piece *= scale;
-  c.spread = quantile(steps, 0.75) / step - 1;
+  c.typical = std::max(1.0, median(steps) / step);
+  const std::vector<double> medians = medians_of_rounds(steps, a_round);
+  c.low = std::clamp(quantile(medians, 0.05) / step, 1.0, c.typical);
+  c.high = std::max(quantile(medians, 0.95) / step, c.typical);
   return c;
 }
 
@@ -196,7 +208,7 @@ double seconds_after_whole_arrays(StepProbe& probe) {
     probe.run(2);
     usual.push_back(probe.step_seconds()[1]);
   }
-  return std::max(0.0, quantile(after, 0.5) - quantile(usual, 0.5));
+  return std::max(0.0, median(after) - median(usual));
 }
 
 double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64_t piece) {
@@ -217,7 +229,8 @@ double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64
 // What a step may need beside its kernels.
 StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, const Held& held,
                              const NearCores& near, double seconds,
-                             const std::vector<std::unique_ptr<Rank>>& all, int64_t own_floats) {
+                             const std::vector<std::unique_ptr<Rank>>& all, int64_t a_round,
+                             int64_t own_floats) {
   const WallClock clock;
   Device& device = *all[0]->device;
   const Parameters& parameters = all[0]->plain.parameters();
@@ -236,7 +249,7 @@ StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, co
     c.serving = seconds_after_whole_arrays(all[0]->plain);
   }
   if (all.size() == 1) return c;
-  const StepCost two = cost_of(all, 2, {});
+  const StepCost two = cost_of(all, 2, a_round, {});
   if (!held.sparse && two.step() >= short_step) return c;
   const auto beyond = [&](Pair pair) {
     return beyond_arithmetic(config, held, pair, near, std::max(0.3, seconds / 4), two, own_floats);
@@ -297,9 +310,9 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   costs.rows = held.piece;
   costs.parameters = bytes_a_step(all[0]->plain.parameters()) / static_cast<int64_t>(sizeof(float));
   const StepCost around =
-      cost_around_kernels(config, data, held, near, seconds, all, costs.parameters);
+      cost_around_kernels(config, data, held, near, seconds, all, steps, costs.parameters);
   for (const int ranks : counts) {
-    StepCost c = cost_of(all, ranks, around);
+    StepCost c = cost_of(all, ranks, steps, around);
     c.inference = inference_share(config, held, c);
     costs.by_ranks[ranks] = c;
   }

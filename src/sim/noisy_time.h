@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/clock.h"
@@ -7,21 +8,36 @@
 
 namespace lockstep {
 
-// Computing takes longer or shorter from step to step: log-normal, with a mean of 1.
+// The standard deviation of a log-normal factor with this spread and a mean of 1.
+inline double deviation_of(double noise) { return std::sqrt(std::expm1(noise * noise)); }
+
+// Computing takes longer or shorter from one micro-batch to the next: log-normal, with a mean of 1.
+// The numbers depend on seed, rank and micro-batch only.
 class NoisyTime final : public VirtualClock {
  public:
-  NoisyTime(VirtualClock& inside, double noise, int rank)
-      : inside_(inside), noise_(noise), rng_(static_cast<uint64_t>(rank) + 1, Purpose::noise) {}
+  // `standing_for`: ranks that one simulated rank stands for, where they wait for each other. The
+  // slowest of them counts.
+  NoisyTime(VirtualClock& inside, double noise, uint64_t seed, int rank, int64_t standing_for = 1)
+      : inside_(inside),
+        noise_(noise),
+        standing_for_(standing_for),
+        rng_(seed, Purpose::noise, static_cast<uint64_t>(rank) + 1) {}
 
   double seconds() const override { return inside_.seconds(); }
   void spend(double seconds) override { inside_.spend(seconds * factor_); }
+  void catch_up() override { inside_.catch_up(); }
   void next_piece() override {
-    if (noise_ > 0) factor_ = std::exp(noise_ * rng_.normal() - noise_ * noise_ / 2);
+    if (noise_ <= 0) return;
+    double slowest = rng_.normal();
+    for (int64_t other = 1; other < standing_for_; ++other)
+      slowest = std::max(slowest, rng_.normal());
+    factor_ = std::exp(noise_ * slowest - noise_ * noise_ / 2);
   }
 
  private:
   VirtualClock& inside_;
   double noise_;
+  int64_t standing_for_;
   Rng rng_;
   double factor_ = 1;
 };

@@ -23,8 +23,10 @@ class NumericRank {
               const Cluster& cluster, SimulatedRank& rank)
       : config_(point.config.device),
         costs_(costs),
-        cost_(point_cost(point, costs, profile, cluster, rank.node)),
-        time_(rank.clock, cluster.disturbance.noise, rank.ranks.rank()) {
+        cost_(PointCosts(point, costs, profile, cluster).of_rank(rank.ranks.rank())),
+        time_(rank.clock, cluster.disturbance.noise, static_cast<uint64_t>(point.config.seed),
+              rank.ranks.rank()) {
+    cost_.scale_arithmetic(cost_.typical);  // the time to expect, as predictions say it
     cost_.piece += cost_.load * static_cast<double>(costs.rows);  // samples come with their piece
   }
 
@@ -80,7 +82,7 @@ std::string simulate_numerics(const SimulatedPoint& point, const DataSplits& dat
                               const SimulateOptions& options, const fs::path& folder,
                               Observer& progress, const std::atomic<bool>& stop) {
   const RunConfig config = without_helpers(point.config);
-  const NetworkCosts& costs = known_costs(point, data, profile);
+  const NetworkCosts costs = known_costs(point, data, profile);
   const SimulatedJob job = job_of(point, profile, cluster, options);
   // What the time of such a run is made of, without its numbers.
   const Prediction predicted = simulate_point(point, data, profile, cluster, options);
@@ -130,7 +132,7 @@ std::string simulate_crossval(const SimulatedPoint& point, const DataSplits& dat
                               const SimulateOptions& options, const fs::path& folder,
                               const std::atomic<bool>& stop) {
   const RunConfig config = without_helpers(point.config);
-  const NetworkCosts& costs = known_costs(point, data, profile);
+  const NetworkCosts costs = known_costs(point, data, profile);
   const SimulatedJob job = job_of(point, profile, cluster, options);
   return run_apart([&] {
     std::string text;

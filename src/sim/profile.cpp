@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 6;  // of the file
+constexpr int format = 7;  // of the file
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {
@@ -44,11 +44,27 @@ Json to_json(const StepCost& c) {
   Json kernels = Json::array();
   for (const KernelCost& k : c.kernels)
     kernels.push_back({{"kernel", k.kernel}, {"forward", k.forward}, {"backward", k.backward}});
-  return {{"kernels", kernels},     {"piece", c.piece},           {"inference", c.inference},
-          {"norm", c.norm},         {"update", c.update},         {"add", c.add},
-          {"copy", c.copy},         {"whole_norm", c.whole_norm}, {"whole_update", c.whole_update},
-          {"exchange", c.exchange}, {"serving", c.serving},       {"load_a_row", c.load},
-          {"spread", c.spread}};
+  return {{"kernels", kernels},
+          {"piece", c.piece},
+          {"inference", c.inference},
+          {"norm", c.norm},
+          {"update", c.update},
+          {"add", c.add},
+          {"copy", c.copy},
+          {"whole_norm", c.whole_norm},
+          {"whole_update", c.whole_update},
+          {"exchange", c.exchange},
+          {"serving", c.serving},
+          {"load_a_row", c.load},
+          {"typical", c.typical},
+          {"low", c.low},
+          {"high", c.high}};
+}
+
+Json to_json(const Quietness& q) { return {{"disturbed_by", q.why}, {"slowdown", q.slowdown}}; }
+
+Quietness quietness_from(const Json& json) {
+  return {json.at("disturbed_by").get<std::string>(), json.at("slowdown").get<double>()};
 }
 
 StepCost step_from(const Json& json) {
@@ -67,7 +83,9 @@ StepCost step_from(const Json& json) {
   c.exchange = json.at("exchange").get<double>();
   c.serving = json.at("serving").get<double>();
   c.load = json.at("load_a_row").get<double>();
-  c.spread = json.at("spread").get<double>();
+  c.typical = json.at("typical").get<double>();
+  c.low = json.at("low").get<double>();
+  c.high = json.at("high").get<double>();
   return c;
 }
 
@@ -96,7 +114,27 @@ void keep_quicker_tables(std::map<std::string, SizeTable>& known,
   if (work_of(known) > as_quick * work_of(other))
     known = other;
   else if (known.empty() || work_of(other) <= as_quick * work_of(known))
-    keep_quicker(known, other);
+    for (const auto& [operation, table] : other) {
+      const auto [mine, added] = known.try_emplace(operation, table);
+      if (!added) mine->second.keep_quicker(table);
+    }
+}
+
+void keep_better_tables(std::map<std::string, SizeTable>& known, Quietness& known_quietness,
+                        const std::map<std::string, SizeTable>& other, const Quietness& quietness) {
+  if (known.empty() || (quietness.quiet() && !known_quietness.quiet())) {
+    known = other;
+    known_quietness = quietness;
+  } else if (quietness.quiet() == known_quietness.quiet()) {
+    keep_quicker_tables(known, other);
+    if (quietness.slowdown < known_quietness.slowdown) known_quietness = quietness;
+  }
+}
+
+void keep_better(std::map<std::string, NetworkCosts>& known, const std::string& key,
+                 const NetworkCosts& costs) {
+  const auto [mine, added] = known.try_emplace(key, costs);
+  if (!added) mine->second.keep_better(costs);
 }
 
 std::string network_key(const RunConfig& config, const Shape& input, int64_t rows) {
@@ -161,11 +199,15 @@ Profile read_profile(const fs::path& path) {
     p.measured = json.at("measured").get<std::string>();
     p.threads = tables_from(json.at("threads"));
     p.mpi = tables_from(json.at("mpi"));
+    p.threads_quietness = quietness_from(json.at("threads_quietness"));
+    p.mpi_quietness = quietness_from(json.at("mpi_quietness"));
+    p.arithmetic = json.at("arithmetic").get<double>();
     for (const auto& [key, n] : json.at("networks").items()) {
       NetworkCosts costs;
       costs.rows = n.at("rows").get<int64_t>();
       costs.parameters = n.at("parameters").get<int64_t>();
       costs.measured = n.at("measured").get<std::string>();
+      costs.quietness = quietness_from(n.at("quietness"));
       for (const auto& [ranks, cost] : n.at("by_ranks").items())
         costs.by_ranks[std::stoi(ranks)] = step_from(cost);
       if (costs.rows < 1 || costs.parameters < 1 || costs.by_ranks.empty())
@@ -191,12 +233,20 @@ void write_profile(const fs::path& path, const Profile& p) {
     networks[key] = {{"rows", costs.rows},
                      {"parameters", costs.parameters},
                      {"measured", costs.measured},
+                     {"quietness", to_json(costs.quietness)},
                      {"by_ranks", by_ranks}};
   }
-  const Json json{{"lockstep_profile", format}, {"machine", p.machine},
-                  {"cores", p.cores},           {"version", p.version},
-                  {"measured", p.measured},     {"threads", to_json(p.threads)},
-                  {"mpi", to_json(p.mpi)},      {"networks", networks}};
+  const Json json{{"lockstep_profile", format},
+                  {"machine", p.machine},
+                  {"cores", p.cores},
+                  {"version", p.version},
+                  {"measured", p.measured},
+                  {"arithmetic", p.arithmetic},
+                  {"threads_quietness", to_json(p.threads_quietness)},
+                  {"threads", to_json(p.threads)},
+                  {"mpi_quietness", to_json(p.mpi_quietness)},
+                  {"mpi", to_json(p.mpi)},
+                  {"networks", networks}};
   if (path.has_parent_path()) make_folder(path.parent_path());
   write_file(path, json.dump(1) + "\n");
 }

@@ -17,21 +17,25 @@ struct Profile {
   std::string measured;  // when: "2026-11-16 04:12:17 UTC"
   // Between two ranks of the machine, by operation; and "work", of both at once.
   std::map<std::string, SizeTable> threads, mpi;
+  Quietness threads_quietness, mpi_quietness;
+  double arithmetic = 0;  // seconds that the arithmetic of a DisturbanceWatch takes at its best
   std::map<std::string, NetworkCosts> networks;  // by network_key
+  int64_t new_measurements = 0;                  // since it was read; not kept
 };
 
-// Of two measurements the quicker one, the less disturbed, for each key.
-template <typename Costs>
-void keep_quicker(std::map<std::string, Costs>& known, const std::map<std::string, Costs>& other) {
-  for (const auto& [key, costs] : other) {
-    const auto [mine, added] = known.try_emplace(key, costs);
-    if (!added) mine->second.keep_quicker(costs);
-  }
-}
-
-// The same of operations between ranks, unless one of the two was measured on disturbed cores.
+// Of two measurements of operations between ranks the quicker one, the less disturbed, for each,
+// unless one of the two was measured on cores that the host let share one of its own.
 void keep_quicker_tables(std::map<std::string, SizeTable>& known,
                          const std::map<std::string, SizeTable>& other);
+
+// Adds measured tables: a measurement that was not disturbed instead of one that was, else the
+// quicker of the two.
+void keep_better_tables(std::map<std::string, SizeTable>& known, Quietness& known_quietness,
+                        const std::map<std::string, SizeTable>& other, const Quietness& quietness);
+
+// The same for the costs of a network.
+void keep_better(std::map<std::string, NetworkCosts>& known, const std::string& key,
+                 const NetworkCosts& costs);
 
 // What the costs of a network depend on.
 std::string network_key(const RunConfig& config, const Shape& input, int64_t rows);

@@ -17,16 +17,19 @@ std::string host_of(const SimulatedPoint& point, size_t rank) {
   return fmt::format("node{}", rank / static_cast<size_t>(point.per_node));
 }
 
-// Cores of its node that a rank would have, one after the other.
-CoreMask cores_of(const SimulatedPoint& point, const Cluster& cluster, size_t rank) {
-  const auto per_node = static_cast<size_t>(point.per_node);
+// Cores of its node that a rank has; where it is not bound, one after the other.
+CoreMask cores_of(const SimulatedPoint& point, const NodePlaces& places, const Cluster& cluster,
+                  size_t rank) {
   const auto threads = static_cast<size_t>(point.config.device.threads);
   const size_t all = std::min<size_t>(static_cast<size_t>(cluster.node(0).cores), 1024);
+  const size_t of_node = rank % static_cast<size_t>(point.per_node);
+  std::vector<int> cores = places.cores[std::min(of_node, places.cores.size() - 1)];
+  if (cores.empty())
+    for (size_t t = 0; t < threads; ++t)
+      cores.push_back(static_cast<int>((of_node * threads + t) % all));
   CoreMask mask{};
-  for (size_t t = 0; t < threads; ++t) {
-    const size_t core = (rank % per_node * threads + t) % all;
-    mask[core / 64] |= uint64_t{1} << (core % 64);
-  }
+  for (const int core : cores)
+    if (core < 1024) mask[static_cast<size_t>(core) / 64] |= uint64_t{1} << (core % 64);
   return mask;
 }
 
@@ -54,9 +57,11 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
   s.peak_memory_bytes = static_cast<int64_t>(r.memory.sum());
   if (r.ranks > 1) {
     std::vector<RankTimes> ranks;
+    const NodePlaces places = places_on_node(c.parallel.affinity, cluster.node(0), point.per_node,
+                                             point.per_node, c.device.threads);
     for (size_t i = 0; i < r.by_rank.size(); ++i)
-      ranks.push_back({host_of(point, i), cores_of(point, cluster, i), static_cast<int>(r.threads),
-                       r.by_rank[i]});
+      ranks.push_back({host_of(point, i), cores_of(point, places, cluster, i),
+                       static_cast<int>(r.threads), r.by_rank[i]});
     s.parallel = summarise(ranks, static_cast<int>(ranks.size()), 1,
                            network.parameter_count() * static_cast<int64_t>(sizeof(float)),
                            r.global_batch, c.parallel.strategy);
@@ -70,9 +75,12 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
                         .profile = profile.machine,
                         .engine = options.engine == Engine::simgrid ? "simgrid" : "analytic",
                         .step_seconds = r.step_seconds,
+                        .undisturbed_step_seconds = r.undisturbed_step_seconds,
                         .low = r.low,
                         .high = r.high,
                         .memory_bytes = static_cast<int64_t>(r.memory.sum()),
+                        .disturbed = r.disturbed,
+                        .extrapolated = r.extrapolated,
                         .cautions = r.cautions};
   return s;
 }

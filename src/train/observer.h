@@ -100,9 +100,13 @@ struct ParallelFigures {
 // Of a run that was simulated.
 struct SimulationFigures {
   std::string cluster, profile, engine;
-  double step_seconds = 0, low = 0, high = 0;  // of a step, and its band
-  int64_t memory_bytes = 0;                    // of a rank
-  std::vector<std::string> cautions;           // where the prediction leaves what was measured
+  double step_seconds = 0;              // to expect: the median
+  double undisturbed_step_seconds = 0;  // on a machine that nothing else uses
+  double low = 0, high = 0;             // the band of step_seconds
+  int64_t memory_bytes = 0;             // of a rank
+  bool disturbed = false;               // measured while the machine was busy
+  bool extrapolated = false;            // to more threads than could be measured
+  std::vector<std::string> cautions;    // where the prediction leaves what was measured
 };
 
 enum class Ending { finished, early, interrupted };

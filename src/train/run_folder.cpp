@@ -278,9 +278,12 @@ std::string summary_json(const Summary& s) {
                           {"profile", s.simulated->profile},
                           {"engine", s.simulated->engine},
                           {"step_seconds", s.simulated->step_seconds},
+                          {"undisturbed_step_seconds", s.simulated->undisturbed_step_seconds},
                           {"step_seconds_low", s.simulated->low},
                           {"step_seconds_high", s.simulated->high},
                           {"memory_bytes_per_rank", s.simulated->memory_bytes},
+                          {"disturbed", s.simulated->disturbed},
+                          {"extrapolated", s.simulated->extrapolated},
                           {"cautions", s.simulated->cautions}};
   }
   return text_of(json) + "\n";

@@ -72,9 +72,9 @@ TEST_F(Simulating, SaysWhatIsWrong) {
     expect_says(ended.err, parts);
   };
   write("bad.toml", "[node]\ncount = -1\n");
-  write("p.json", "{\"lockstep_profile\": 7}");
+  write("p.json", "{\"lockstep_profile\": 99}");
   says({"simulate"}, {"name what to simulate"});
-  says({"simulate", "iris-mlp", "--profile", "p.json"}, {"version 7"});
+  says({"simulate", "iris-mlp", "--profile", "p.json"}, {"version 99"});
   says({"explain", "nowhere"}, {"has no config.toml"});
   write("none.json", "{}");
   says({"simulate", "iris-mlp", "--profile", "none.json"}, {"is not a profile"});

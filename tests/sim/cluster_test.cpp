@@ -67,6 +67,21 @@ TEST(Clusters, RefuseSizesThatOverflow) {
       {"c.toml", "stragglers=5", "4 nodes"});
 }
 
+TEST(Clusters, AreDisturbedBySeveralThingsInOneWord) {
+  Cluster c = test_cluster();
+  disturb(c, "noise=0.1,stragglers=2,straggler_speed=0.25");
+  EXPECT_DOUBLE_EQ(c.disturbance.noise, 0.1);
+  EXPECT_EQ(c.disturbance.stragglers, 2);
+  EXPECT_DOUBLE_EQ(c.disturbance.straggler_speed, 0.25);
+  expect_user_error([&] { disturb(c, "noise=0.1,nois=1"); }, {"did you mean 'noise'"});
+}
+
+TEST(Clusters, MayHaveNodesOfSeveralSockets) {
+  const Cluster c = parse_cluster(
+      text("count = 4\ncores = 8\nsockets = 2\nmemory_gb = 8", good_network), "c.toml");
+  EXPECT_EQ(c.kinds[0].sockets, 2);
+}
+
 struct Mistake {
   const char *node, *network, *expected;
 };
@@ -80,6 +95,7 @@ TEST(Clusters, SayWhatIsWrongAndWhere) {
       {"count = 4\ncores = 2.5\nmemory_gb = 8", good_network, "whole number"},
       {"count = 4\ncores = \"two\"\nmemory_gb = 8", good_network, "whole number"},
       {"count = 4\ncores = 2\nmemory_gb = 8\ncoers = 3", good_network, "did you mean"},
+      {"count = 4\ncores = 8\nmemory_gb = 8\nsockets = 3", good_network, "does not divide"},
       {good_node, "latency_us = 20", "network.bandwidth_gbit is missing"},
       {good_node, "bandwidth_gbit = 0", "not possible"},
       {good_node, "bandwidth_gbit = -1", "not possible"},
@@ -124,7 +140,11 @@ TEST(Clusters, OfAMillionNodesAnswerAsSmallOnes) {
 }
 
 TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
-  const FixedProfile fixed;
+  FixedProfile fixed;
+  fixed.profile.arithmetic = 2e-6;
+  fixed.profile.mpi_quietness = {"steal", 1.5};
+  fixed.profile.networks.begin()->second.quietness = {"a neighbour", 3};
+  fixed.profile.networks.begin()->second.by_ranks.at(2).typical = 1.25;
   const ScratchFolder folder(fs::temp_directory_path());
   const fs::path path = folder.path() / "p.json";
   write_profile(path, fixed.profile);
@@ -133,6 +153,12 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   ASSERT_EQ(read.networks.size(), 1u);
   EXPECT_DOUBLE_EQ(read.networks.begin()->second.by_ranks.at(2).step(),
                    fixed.profile.networks.begin()->second.by_ranks.at(2).step());
+  EXPECT_DOUBLE_EQ(read.networks.begin()->second.by_ranks.at(2).typical, 1.25);
+  EXPECT_EQ(read.networks.begin()->second.quietness.why, "a neighbour");
+  EXPECT_DOUBLE_EQ(read.networks.begin()->second.quietness.slowdown, 3);
+  EXPECT_EQ(read.mpi_quietness.why, "steal");
+  EXPECT_TRUE(read.threads_quietness.quiet());
+  EXPECT_DOUBLE_EQ(read.arithmetic, 2e-6);
   EXPECT_DOUBLE_EQ(read.mpi.at("exchange").at(1000), fixed.profile.mpi.at("exchange").at(1000));
 
   const auto refused = [&](const std::string& content, const std::string& expected) {
@@ -142,7 +168,8 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   const std::string good = read_text(path);
   refused("hello", "is not a profile");
   refused("{\"lockstep_profile\": 99}", "version 99");
-  refused("{\"lockstep_profile\": 6, \"machine\": \"x\"}", "damaged");
+  refused("{\"lockstep_profile\": 6}", "version 6");  // says nothing of disturbances
+  refused("{\"lockstep_profile\": 7, \"machine\": \"x\"}", "damaged");
   refused(good.substr(0, good.size() / 2), "is not a profile");
 }
 

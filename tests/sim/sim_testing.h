@@ -44,7 +44,8 @@ struct FixedProfile {
   }
 
   void add(const RunConfig& with, int64_t rows = 8) {
-    NetworkCosts costs = measure_costs(with, data, rows, 2, NearCores({}), 0.01);
+    NetworkCosts costs = measure_costs(with, data, rows, 1, NearCores({}), 0.01);
+    costs.by_ranks[2] = costs.by_ranks.at(1);
     costs.measured = time_text();
     for (auto& [ranks, cost] : costs.by_ranks) {
       for (KernelCost& k : cost.kernels) k = {k.kernel, 1e-3 * ranks, 2e-3 * ranks};
@@ -56,10 +57,47 @@ struct FixedProfile {
       cost.exchange = cost.serving = 0;
       cost.load = 1e-5;
       cost.inference = 0.5;
-      cost.spread = 0.05;
+      cost.typical = cost.low = 1;
+      cost.high = 1.05;
     }
     profile.networks[network_key(with, data.train->sample_shape(), rows)] = costs;
   }
+};
+
+// Two cores; time passes and work is done when a test says so.
+class FakeMachine final : public ObservedMachine {
+ public:
+  struct Work {
+    double own = 0, others = 0, stolen = 0;  // core seconds
+  };
+  void pass(double seconds, const Work& work) {
+    now_ += seconds;
+    sum_.busy += work.own + work.others;
+    sum_.own += work.own;
+    sum_.stolen += work.stolen;
+  }
+
+  int cores() const override { return 2; }
+  double now() const override { return now_ += always_busy_ ? 1 : 0; }
+  CoreSeconds core_seconds() const override {
+    if (always_busy_) sum_.busy += 1;
+    return sum_;
+  }
+  Arithmetic arithmetic() const override {
+    ++looks;
+    return arithmetic_now;
+  }
+
+  // Others use a core, whatever is measured.
+  void stay_busy() { always_busy_ = true; }
+
+  Arithmetic arithmetic_now{2e-6, 2e-6};
+  mutable int looks = 0;
+
+ private:
+  bool always_busy_ = false;
+  mutable double now_ = 0;
+  mutable CoreSeconds sum_;
 };
 
 template <typename Call>

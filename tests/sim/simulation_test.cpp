@@ -80,11 +80,10 @@ TEST(Simulation, ServersDoNotContendWithThoseWhoTrain) {
   config.parallel.ranks = 3;  // two train on the first node, the server is alone on the second
   const SimulatedPoint point = place_point(config, test_cluster(), 3, 2, false);
   const NetworkCosts& costs = fixed.profile.networks.begin()->second;
-  const auto forward = [&](int node) {
-    return point_cost(point, costs, fixed.profile, test_cluster(), node).kernels[0].forward;
-  };
-  EXPECT_DOUBLE_EQ(forward(0), 2e-3);
-  EXPECT_DOUBLE_EQ(forward(1), 1e-3);
+  const Cluster cluster = test_cluster();
+  PointCosts of_ranks(point, costs, fixed.profile, cluster);
+  EXPECT_DOUBLE_EQ(of_ranks.of_rank(0).kernels[0].forward, 2e-3);
+  EXPECT_DOUBLE_EQ(of_ranks.of_rank(2).kernels[0].forward, 1e-3);
 }
 
 TEST(Simulation, CodeAroundMessagesDependsOnWhoIsThere) {
@@ -130,6 +129,98 @@ TEST(Simulation, DisturbancesSlowItDown) {
   EXPECT_GT(predict(fixed, fixed.config, noisy, 8, 8).step_seconds, before * 1.1);
 }
 
+Cluster with_noise(Cluster cluster, double noise) {
+  disturb(cluster, fmt::format("noise={}", noise));
+  return cluster;
+}
+
+TEST(Simulation, NoisePreservesTheMeanOfOneRank) {
+  FixedProfile fixed;
+  for (const int64_t seed : {1, 2, 3})
+    for (const double noise : {0.1, 0.3}) {
+      fixed.config.seed = seed;
+      for (const Engine engine : {Engine::simgrid, Engine::analytic}) {
+        const Prediction p =
+            predict(fixed, fixed.config, with_noise(test_cluster(), noise), 1, 0, engine);
+        EXPECT_NEAR(p.step_seconds / step_alone, 1, 0.02) << noise;
+        EXPECT_NEAR(p.undisturbed_step_seconds, step_alone, 1e-9);
+      }
+    }
+}
+
+// Ranks that wait for each other wait for the slowest: of two, 1 + 0.1 / sqrt(pi).
+TEST(Simulation, NoiseOfSeveralRanksMakesThemWait) {
+  const FixedProfile fixed;
+  const Cluster quiet = test_cluster(), noisy = with_noise(quiet, 0.1);
+  for (const Engine engine : {Engine::simgrid, Engine::analytic})
+    for (const auto& [ranks, longer] : {std::pair(2, 1.056), std::pair(8, 1.142)})
+      EXPECT_NEAR(predict(fixed, fixed.config, noisy, ranks, ranks, engine).step_seconds /
+                      predict(fixed, fixed.config, quiet, ranks, ranks, engine).step_seconds,
+                  longer, 0.02)
+          << ranks;
+}
+
+TEST(Simulation, NoiseFollowsTheSeed) {
+  FixedProfile fixed;
+  const Cluster noisy = with_noise(test_cluster(), 0.1);
+  const auto step = [&](int64_t seed) {
+    fixed.config.seed = seed;
+    return predict(fixed, fixed.config, noisy, 2, 2).step_seconds;
+  };
+  EXPECT_EQ(step(1), step(1));
+  EXPECT_NE(step(1), step(2));
+}
+
+TEST(Simulation, StatesTheStepToExpectAndTheUndisturbedOne) {
+  FixedProfile fixed;
+  for (auto& [ranks, cost] : fixed.profile.networks.begin()->second.by_ranks) {
+    cost.low = 1.05;
+    cost.typical = 1.2;
+    cost.high = 1.3;
+  }
+  const Prediction alone = predict(fixed, fixed.config, test_cluster(), 1, 0);
+  EXPECT_NEAR(alone.undisturbed_step_seconds, step_alone, 1e-9);
+  EXPECT_NEAR(alone.step_seconds, 1.2 * step_alone, 1e-9);
+  EXPECT_NEAR(alone.epoch_seconds, 15 * 1.2 * step_alone, 1e-9);
+  EXPECT_NEAR(alone.times.compute, 1.2 * step_alone, 1e-9);
+  // The band holds what medians did, and what the model is known to miss.
+  EXPECT_LT(alone.low, 1.05 * step_alone);
+  EXPECT_GT(alone.high, 1.3 * step_alone);
+  EXPECT_GT(alone.low, 0.9 * step_alone);
+  EXPECT_LT(alone.high, 1.45 * step_alone);
+  // Between nodes, links are as the file says; on one, messages are work too.
+  const Prediction apart = predict(fixed, fixed.config, test_cluster(), 2, 2);
+  EXPECT_NEAR(apart.step_seconds - apart.undisturbed_step_seconds, 0.2 * step_alone, 1e-6);
+  const Prediction together = predict(fixed, fixed.config, test_cluster(), 2, 1);
+  EXPECT_NEAR(together.step_seconds, 1.2 * together.undisturbed_step_seconds, 1e-9);
+}
+
+TEST(Simulation, SaysWhenItWasMeasuredOnABusyMachineAndWidensItsBand) {
+  FixedProfile fixed;
+  const Prediction clean = predict(fixed, fixed.config, test_cluster(), 1, 0);
+  EXPECT_FALSE(clean.disturbed);
+  fixed.profile.networks.begin()->second.quietness = {"other programs used 1.50 of 2 cores", 3.3};
+  const Prediction busy = predict(fixed, fixed.config, test_cluster(), 1, 0);
+  EXPECT_TRUE(busy.disturbed);
+  expect_says(busy.cautions.at(0), {"measured while the machine was busy", "1.50 of 2 cores",
+                                    "3.3 times", "--recalibrate"});
+  EXPECT_LT(busy.low, clean.step_seconds / 3.3);
+  EXPECT_GE(busy.high, clean.high);
+}
+
+TEST(Simulation, SaysWhenMessagesWereMeasuredOnABusyMachine) {
+  FixedProfile fixed;
+  fixed.profile.mpi_quietness = {"the host took 10% of the time (steal)", 1.5};
+  EXPECT_FALSE(predict(fixed, fixed.config, test_cluster(), 2, 2).disturbed);  // one per node
+  fixed.config.parallel.backend = "threads";
+  EXPECT_FALSE(predict(fixed, fixed.config, test_cluster(), 2, 1).disturbed);
+  fixed.config.parallel.backend = "mpi";
+  const Prediction p = predict(fixed, fixed.config, test_cluster(), 2, 1);
+  EXPECT_TRUE(p.disturbed);
+  expect_says(p.cautions.at(0),
+              {"messages between ranks were measured while the machine was busy"});
+}
+
 TEST(Simulation, AFailureCostsWhatWasNotSaved) {
   FixedProfile fixed;
   fixed.config.train.checkpoint_every = 10;
@@ -160,7 +251,19 @@ TEST(Simulation, SaysWhatDoesNotFit) {
                     {"GB more than a node"});
   Profile without = fixed.profile;
   without.networks.clear();
-  expect_user_error([&] { costs_for(point, fixed.data, without, false); }, {"lockstep calibrate"});
+  expect_user_error([&] { costs_for(point, fixed.data, without, Measuring::never); },
+                    {"lockstep calibrate"});
+}
+
+TEST(Simulation, SaysWhetherAnEpochOrAStepHasTooFewSamples) {
+  FixedProfile fixed;  // 120 samples
+  const Cluster cluster = test_cluster(200);
+  expect_user_error(
+      [&] { memory_of(place_point(fixed.config, cluster, 121, 121, false), fixed.data); },
+      {"121 ranks are more than the 120 samples of an epoch", "--samples"});
+  fixed.config.parallel.batch = "global";
+  expect_user_error([&] { memory_of(place_point(fixed.config, cluster, 9, 9, false), fixed.data); },
+                    {"9 ranks are more than the 8 samples of a step", "train.batch"});
 }
 
 using Collective = Request (*)(Communicator&, std::span<float>);

@@ -1,0 +1,121 @@
+#include "sim/certainty.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+// Of predictions on the machine that was measured, nine out of ten were within this much.
+constexpr double model_error = 0.06;
+
+// More ranks on a node than contention was measured with.
+bool is_crowded(const SimulatedPoint& point, const Profile& profile) {
+  return point.per_node * point.threads() > profile.cores;
+}
+
+const Quietness& quietness_of_messages(const PredictedFrom& from) {
+  const bool threads = from.point.config.parallel.backend == "threads";
+  return threads ? from.profile.threads_quietness : from.profile.mpi_quietness;
+}
+
+bool sends_within_a_node(const PredictedFrom& from) { return from.point.per_node > 1; }
+
+std::string disturbed_by(const std::string& what, const Quietness& quietness) {
+  return fmt::format(
+      "{} measured while the machine was busy: {}; the prediction may be up to {:.1f} times too "
+      "long; repeat it when the machine is idle (--recalibrate)",
+      what, quietness.why, quietness.slowdown);
+}
+
+std::vector<std::string> cautions_for(const PredictedFrom& from, const Prediction& r) {
+  const auto& [point, data, profile, cluster, costs, cost, sharing] = from;
+  std::vector<std::string> cautions;
+  const int threads = point.threads();
+  const std::string& affinity = point.config.parallel.affinity;
+  if (!costs.quietness.quiet())
+    cautions.push_back(disturbed_by("this network was", costs.quietness));
+  if (sends_within_a_node(from) && !quietness_of_messages(from).quiet())
+    cautions.push_back(disturbed_by("messages between ranks were", quietness_of_messages(from)));
+  if (r.extrapolated)
+    cautions.push_back(fmt::format(
+        "{} threads per rank: 1 and {} were measured on {} cores, the rest is "
+        "extrapolated by Amdahl's law ({:.0f}% of a step does not get faster with "
+        "threads)",
+        threads, profile.cores, profile.cores, known_scaling(point, data, profile).serial * 100));
+  if (cluster.name != "this") {
+    double slowest = 1e300, quickest = 0;
+    for (int i = 0; i < point.nodes; ++i) {
+      slowest = std::min(slowest, cluster.node(i).speed);
+      quickest = std::max(quickest, cluster.node(i).speed);
+    }
+    if (slowest != 1 || quickest != 1)
+      cautions.push_back(
+          fmt::format("another processor: times measured on {} are divided by the cluster file's "
+                      "node.speed ({})",
+                      profile.machine, slowest));
+  }
+  if (is_crowded(point, profile))
+    cautions.push_back(fmt::format(
+        "{} rank{} per node: contention was measured with up to {} on {} cores; a full node is "
+        "assumed to slow down as much as the measured machine does when it is full",
+        point.per_node, point.per_node == 1 ? "" : "s", std::max(1, profile.cores / threads),
+        profile.cores));
+  if (point.nodes > 1)
+    cautions.push_back("network speeds are those of the cluster file; they were not measured");
+  const auto& tables = point.config.parallel.backend == "threads" ? profile.threads : profile.mpi;
+  const auto table = tables.find("all-reduce");
+  const double largest_message = static_cast<double>(costs.parameters) * sizeof(float);
+  if (sends_within_a_node(from) && table != tables.end() &&
+      largest_message > table->second.largest())
+    cautions.push_back(
+        fmt::format("messages of {:.1f} MB are extrapolated: up to {:.1f} MB were measured",
+                    largest_message / 1e6, table->second.largest() / 1e6));
+  if (sharing > 1)
+    cautions.push_back(fmt::format(
+        "parallel.affinity = \"{}\" puts {:.1f} threads on a core: ranks are assumed to "
+        "take turns there all the time, also while they wait",
+        affinity, sharing));
+  else if (r.oversubscribed)
+    cautions.push_back(
+        "more ranks than cores: ranks that wait are assumed to leave their core to others");
+  if (!affinity_matters(affinity, cluster))
+    cautions.push_back(fmt::format(
+        "parallel.affinity = \"{}\" makes no difference to the prediction: nodes have one socket "
+        "(node.sockets), and simulated ranks never move",
+        affinity));
+  else if (cluster.kinds.front().sockets > 1 && sends_within_a_node(from))
+    cautions.push_back(
+        "messages between sockets are assumed to take as long as those within a socket");
+  return cautions;
+}
+
+}  // namespace
+
+void state_certainty(Prediction& r, const PredictedFrom& from) {
+  const auto& [point, data, profile, cluster, costs, cost, sharing] = from;
+  r.extrapolated = has_too_few_cores(profile, point);
+  double slowdown = costs.quietness.slowdown;
+  r.disturbed = !costs.quietness.quiet();
+  if (sends_within_a_node(from)) {
+    r.disturbed = r.disturbed || !quietness_of_messages(from).quiet();
+    slowdown = std::max(slowdown, quietness_of_messages(from).slowdown);
+  }
+  r.cautions = cautions_for(from, r);
+
+  double unsure = model_error;
+  if (cluster.name != "this" && cluster.speed_of(0) != 1) unsure += 0.15;
+  if (r.oversubscribed) unsure += 0.25;
+  if (is_crowded(point, profile)) unsure += 0.05;
+  if (r.extrapolated) unsure += 0.15;
+  const double computing = r.times.compute + r.times.load;
+  const double communicating =
+      (r.times.exposed + r.times.waiting) * (r.nodes > 1 ? 0.15 : 0.10) + computing * unsure;
+  const double below = computing * (1 - cost.low / cost.typical) + communicating;
+  const double above = computing * (cost.high / cost.typical - 1) + communicating;
+  r.low = std::max(0.0, r.step_seconds - below) / slowdown;
+  r.high = r.step_seconds + above;
+}
+
+}  // namespace lockstep
