@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/affinity.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/load.h"
@@ -45,13 +46,13 @@ void calibrate(const Options& options) {
   const Say say = options.quiet ? Say([](const std::string&) {}) : say_to_stderr;
   const WallClock clock;
   const double began = clock.seconds();
-  const Measuring measuring = options.recalibrate ? Measuring::again : Measuring::once_more;
-  Profile profile = machine_profile(measuring, say);
-  if (options.threads > profile.cores)
+  if (const size_t cores = allowed_cores().size(); static_cast<size_t>(options.threads) > cores)
     throw UserError(
         "--threads {}: this machine has {} cores, and more threads than cores are not measured; "
         "'lockstep simulate' extrapolates to them",
-        options.threads, profile.cores);
+        options.threads, cores);
+  const Measuring measuring = options.recalibrate ? Measuring::again : Measuring::once_more;
+  Profile profile = machine_profile(measuring, say);
   if (options.recalibrate) profile.arithmetic = 0;  // of a processor that may be slower by now
   std::vector<std::string> configs = options.configs;
   const bool all = configs.empty();

@@ -149,10 +149,13 @@ Beyond beyond_arithmetic(const RunConfig& config, const Held& held, Pair pair,
     }
   };
   // Twice, on other memory: once in twenty times all steps took microseconds more.
-  near.run([&, times = 0]() mutable {
-    make_turns();
-    return ++times >= 2;
-  });
+  constexpr double patience = 4;
+  near.run(
+      [&, times = 0]() mutable {
+        make_turns();
+        return ++times >= 2;
+      },
+      patience);
   const double more_rows = floats / static_cast<double>(own_floats) - 1;
   const double beyond = together_beyond_apart(turns) - (cost.update + cost.norm) * more_rows;
   return {std::max(0.0, beyond), packed};

@@ -12,7 +12,7 @@ constexpr double model_error = 0.06;
 
 // More ranks on a node than contention was measured with.
 bool is_crowded(const SimulatedPoint& point, const Profile& profile) {
-  return point.per_node * point.threads() > profile.cores;
+  return point.per_node > 1 && point.per_node * point.threads() > profile.cores;
 }
 
 const Quietness& quietness_of_messages(const PredictedFrom& from) {
@@ -58,10 +58,9 @@ std::vector<std::string> cautions_for(const PredictedFrom& from, const Predictio
   }
   if (is_crowded(point, profile))
     cautions.push_back(fmt::format(
-        "{} rank{} per node: contention was measured with up to {} on {} cores; a full node is "
+        "{} ranks per node: contention was measured with up to {} on {} cores; a full node is "
         "assumed to slow down as much as the measured machine does when it is full",
-        point.per_node, point.per_node == 1 ? "" : "s", std::max(1, profile.cores / threads),
-        profile.cores));
+        point.per_node, std::max(1, profile.cores / threads), profile.cores));
   if (point.nodes > 1)
     cautions.push_back("network speeds are those of the cluster file; they were not measured");
   const auto& tables = point.config.parallel.backend == "threads" ? profile.threads : profile.mpi;

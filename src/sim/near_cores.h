@@ -21,13 +21,16 @@ class NearCores {
   bool now() const;
   void wait() const;  // for a few seconds at most; mostly they are after a rest
 
-  // Again, a few times at most, if it says that it was not enough or cores were moved meanwhile.
+  // Again, a few times at most, if it says that it was not enough or cores were moved meanwhile;
+  // for the latter not after `patience` seconds.
   template <typename Measure>
-  void run(Measure measure) const {
+  void run(Measure measure, double patience = 60) const {
+    const WallClock clock;
+    const double start = clock.seconds();
     for (int attempt = 0; attempt < 5; ++attempt) {
       wait();
       const bool enough = measure();
-      if (enough && now()) return;
+      if (enough && (clock.seconds() - start > patience || now())) return;
     }
   }
 

@@ -1,11 +1,22 @@
-// Calibrating, simulating and explaining, as a user does it. One test, since it measures once.
+// Calibrating, simulating and explaining, as a user does it. Few tests, since each measures.
 
 #include "app/process_testing.h"
 
 namespace lockstep {
 namespace {
 
-class Simulating : public CommandLine {};
+class Simulating : public CommandLine {
+ protected:
+  // Measuring takes longer on a busy machine.
+  Ended lockstep(const Arguments& arguments) {
+    return Process(program(arguments), folder()).wait(std::chrono::seconds(180));
+  }
+  Json json(const Arguments& arguments) {
+    const Ended ended = lockstep(arguments);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return Json::parse(ended.out);
+  }
+};
 
 TEST_F(Simulating, PredictsExplainsAndSweeps) {
   write("c.toml",
@@ -65,6 +76,82 @@ TEST_F(Simulating, PredictsExplainsAndSweeps) {
   EXPECT_EQ(virtual_ranks["fold_accuracy"], real["fold_accuracy"]);
 }
 
+TEST_F(Simulating, NamesItsBaselineAndWhereItIsUnsure) {
+  write("c.toml",
+        "about = \"a box\"\n[node]\ncount = 1\ncores = 4\nmemory_gb = 1\n[network]\n"
+        "bandwidth_gbit = 1\nlatency_us = 50\n");
+  const Arguments base = {"simulate", "iris-mlp-small-batch", "--cluster", "c.toml", "--quiet"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return more;
+  };
+  // Points as they were asked for; one rank is simulated for comparison.
+  const Json asked = json(with({"--ranks", "4,1,2", "--json"}));
+  ASSERT_EQ(asked["points"].size(), 3u);
+  EXPECT_EQ(asked["points"][0]["ranks"], 4);
+  EXPECT_EQ(asked["points"][1]["ranks"], 1);
+  EXPECT_EQ(asked["points"][2]["ranks"], 2);
+  EXPECT_EQ(asked["baseline"]["step_seconds"], asked["points"][1]["step_seconds"]);
+  const Json alone = json(with({"--ranks", "4", "--json"}));
+  ASSERT_EQ(alone["points"].size(), 1u);
+  EXPECT_EQ(alone["baseline"]["ranks"], 1);
+  EXPECT_EQ(alone["baseline"]["step_seconds"], asked["baseline"]["step_seconds"]);
+  for (const Json& point : asked["points"]) {
+    EXPECT_LE(point["undisturbed_step_seconds"], point["step_seconds"]);
+    EXPECT_TRUE(point["disturbed"].is_boolean());
+    EXPECT_FALSE(point["extrapolated"].get<bool>());
+  }
+  const Ended table = lockstep(with({"--ranks", "4"}));
+  expect_says(table.out, {"speed-up over 1 rank", "undisturbed"});
+  const Ended numbers = lockstep(with({"--ranks", "2", "--numerics", "--out", "n"}));
+  expect_says(numbers.out, {"speed-up over 2 ranks"});
+
+  const double apart =
+      json(with({"--ranks", "2", "--affinity", "0,1", "--json"}))["points"][0]["compute_seconds"];
+  const Json shared = json(with({"--ranks", "2", "--affinity", "0,0", "--json"}))["points"][0];
+  EXPECT_NEAR(shared["compute_seconds"].get<double>() / apart, 2, 0.05);
+  EXPECT_TRUE(shared["oversubscribed"].get<bool>());
+  const Ended refused = lockstep(with({"--ranks", "2", "--affinity", "scatter"}));
+  EXPECT_EQ(refused.code, 2);
+  expect_says(refused.err, {"makes no difference", "node.sockets"});
+
+  // A profile whose costs were measured on a busy machine, and whose machine has 2 cores.
+  fs::path file;
+  for (const auto& one : fs::directory_iterator(folder() / "no-cache/profiles")) file = one.path();
+  Json profile = Json::parse(read_text(file));
+  profile["cores"] = 2;
+  Json networks = Json::object();
+  for (const auto& [key, costs] : profile["networks"].items()) {
+    networks[key] = costs;
+    networks[key]["quietness"] = {{"disturbed_by", "a compiler"}, {"slowdown", 3.0}};
+    const size_t thread = key.rfind("1 thread");
+    networks[key.substr(0, thread) + "2 threads"] = networks[key];
+  }
+  profile["networks"] = networks;
+  write("busy.json", profile.dump());
+  const Json busy = json(with({"--ranks", "1", "--profile", "busy.json", "--json"}))["points"][0];
+  EXPECT_TRUE(busy["disturbed"].get<bool>());
+  expect_says(busy["cautions"][0].get<std::string>(),
+              {"measured while the machine was busy", "a compiler"});
+  EXPECT_LT(busy["step_seconds_low"].get<double>(),
+            busy["undisturbed_step_seconds"].get<double>() / 2);
+  const Json threads = json(
+      with({"--ranks", "1", "--threads", "4", "--profile", "busy.json", "--json"}))["points"][0];
+  EXPECT_TRUE(threads["extrapolated"].get<bool>());
+  const Ended whose = lockstep(with({"--recalibrate", "--profile", "busy.json"}));
+  EXPECT_EQ(whose.code, 2);
+  expect_says(whose.err, {"--recalibrate measures this machine"});
+
+  // Measured again: what is kept has another time.
+  const auto when = [&] {
+    return Json::parse(read_text(file))["networks"].begin().value()["quietness"].dump() +
+           Json::parse(read_text(file))["measured"].dump();
+  };
+  const std::string before = when();
+  json(with({"--ranks", "1", "--recalibrate", "--json"}));
+  EXPECT_NE(when(), before);
+}
+
 TEST_F(Simulating, SaysWhatIsWrong) {
   const auto says = [&](const Arguments& words, const std::vector<std::string>& parts) {
     const Ended ended = lockstep(words);
@@ -75,6 +162,7 @@ TEST_F(Simulating, SaysWhatIsWrong) {
   write("p.json", "{\"lockstep_profile\": 99}");
   says({"simulate"}, {"name what to simulate"});
   says({"simulate", "iris-mlp", "--profile", "p.json"}, {"version 99"});
+  says({"calibrate", "iris-mlp", "--threads", "1024"}, {"more threads than cores"});
   says({"explain", "nowhere"}, {"has no config.toml"});
   write("none.json", "{}");
   says({"simulate", "iris-mlp", "--profile", "none.json"}, {"is not a profile"});
