@@ -21,7 +21,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/library.h"
 #include "comm/backend/mpi.h"
+#include "job_folder.h"
 
 namespace lockstep {
 namespace {
@@ -125,31 +127,66 @@ class MpiexecOutput {
   bool in_banner_ = false;
 };
 
-}  // namespace
-
-std::vector<std::string> own_words() {
-  std::vector<std::string> words = typed_words();
-  words[0] = std::filesystem::read_symlink("/proc/self/exe").string();
-  return words;
+// Whether a batch system or a list of hosts may send ranks to other machines.
+bool may_use_other_hosts() {
+  const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
+  if (nodes && std::atoi(nodes) > 1) return true;
+  for (const char* name : {"PBS_NODEFILE", "LSB_HOSTS", "OMPI_MCA_orte_default_hostfile"})
+    if (std::getenv(name)) return true;
+  return false;
 }
 
-std::string typed_program() {
-  if (const char* typed = std::getenv(typed_variable)) return typed;
-  return mpi_job_size() == 0 ? typed_words().front() : "";
+std::string listen_library() {
+  for (const std::filesystem::path& place : library_places("lockstep_listen.so"))
+    if (::access(place.c_str(), R_OK) == 0) return std::filesystem::canonical(place).string();
+  throw Failure(
+      "cannot find lockstep_listen.so beside the program or in lib/lockstep; install "
+      "lockstep again");
 }
 
-std::string shell_word(const std::string& word) {
-  constexpr const char* plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+// Of Open MPI; what the user has set holds.
+void prefer(const char* parameter, const std::string& value) {
+  ::setenv((std::string("OMPI_MCA_") + parameter).c_str(), value.c_str(), 0);
 }
 
-void launch_ranks(int64_t ranks) {
+// Ranks of one machine use shared memory and open no port; mpiexec's ports are reached from this
+// machine only. Returns mpiexec's words for that.
+std::vector<std::string> stay_on_this_host(const std::filesystem::path& shared) {
+  prefer("orte_tmpdir_base", shared.string());
+  prefer("btl_vader_backing_directory", shared.string());
+  if (may_use_other_hosts()) return {};
+  prefer("pml", "ob1");
+  prefer("btl", "self,vader");
+  prefer("oob_tcp_if_include", "lo");
+  // For mpiexec alone: ranks get what was set before.
+  const char* before = std::getenv("LD_PRELOAD");
+  const std::string restored = before ? before : "";
+  // By a name without spaces, which end a name there.
+  const std::filesystem::path library = shared / "lockstep_listen.so";
+  std::filesystem::create_symlink(listen_library(), library);
+  ::setenv("LD_PRELOAD", (library.string() + (before ? ":" : "") + restored).c_str(), 1);
+  return {"-x", "LD_PRELOAD=" + restored};
+}
+
+// Ranks whose mpiexec was killed become children of this process.
+void end_orphans() {
+  const std::string path = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+  for (;;) {
+    std::ifstream children(path);
+    pid_t child = 0;
+    if (!(children >> child)) return;
+    ::kill(child, SIGKILL);
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+// Returns the exit code.
+int run_job(int64_t ranks) {
   std::vector<std::string> words = {mpiexec(), "--oversubscribe",    "--bind-to", "none",
                                     "-n",      std::to_string(ranks)};
+  const JobFolder shared;
+  for (const std::string& word : stay_on_this_host(shared.path())) words.push_back(word);
   const std::vector<std::string> own = own_words();
   words.insert(words.end(), own.begin(), own.end());
   std::vector<char*> pointers;
@@ -167,6 +204,7 @@ void launch_ranks(int64_t ranks) {
   if (::pipe2(errors, O_CLOEXEC) != 0)
     throw Failure("cannot make a pipe: {}", std::strerror(errno));
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, ask_to_stop);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t started = ::fork();
   if (started < 0) throw Failure("cannot start mpiexec: {}", std::strerror(errno));
   if (started == 0) {
@@ -194,13 +232,38 @@ void launch_ranks(int64_t ranks) {
   while (::waitpid(started, &status, 0) < 0 && errno == EINTR) {
   }
   ::kill(-started, SIGKILL);  // whoever is left of its group
+  end_orphans();
   output.conclude();
   if (WIFSIGNALED(status)) {
     std::fprintf(stderr, "lockstep: mpiexec was ended by signal %d\n", WTERMSIG(status));
-    std::_Exit(1);
+    return 1;
   }
   const int code = WEXITSTATUS(status);
-  std::_Exit(code == 0 || code == 2 ? code : 1);
+  return code == 0 || code == 2 ? code : 1;
 }
+
+}  // namespace
+
+std::vector<std::string> own_words() {
+  std::vector<std::string> words = typed_words();
+  words[0] = std::filesystem::read_symlink("/proc/self/exe").string();
+  return words;
+}
+
+std::string typed_program() {
+  if (const char* typed = std::getenv(typed_variable)) return typed;
+  return mpi_job_size() == 0 ? typed_words().front() : "";
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+void launch_ranks(int64_t ranks) { std::_Exit(run_job(ranks)); }
 
 }  // namespace lockstep

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
-// Loads one of the program's own libraries, found beside the program, as built, or in lib/lockstep,
-// as installed, and returns the address of a symbol in it.
+// Where one of the program's own libraries may be: beside the program, as built, or in
+// lib/lockstep, as installed.
+std::vector<std::filesystem::path> library_places(const std::string& library);
+
+// Loads one of the program's own libraries and returns the address of a symbol in it.
 void* load_symbol(const std::string& library, const std::string& symbol);
 
 template <typename T>

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "app/process_testing.h"
 #include "nn/safetensors.h"
@@ -60,20 +61,33 @@ class RanksOfAProgram : public CommandLine {
     return largest;
   }
 
-  // Processes of ranks that run in this test's folder.
-  std::map<int, pid_t> rank_processes() {
-    std::map<int, pid_t> found;
+  // Processes that run in this test's folder: the program, mpiexec and ranks.
+  std::vector<pid_t> processes_here() {
+    std::vector<pid_t> found;
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
       const std::string name = entry.path().filename();
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      if (fs::read_symlink(entry.path() / "cwd", ignored) != folder()) continue;
-      std::ifstream environment(entry.path() / "environ");
-      const std::string key = "OMPI_COMM_WORLD_RANK=";
-      for (std::string word; std::getline(environment, word, '\0');)
-        if (word.starts_with(key)) found[std::stoi(word.substr(key.size()))] = std::stoi(name);
+      if (fs::read_symlink(entry.path() / "cwd", ignored) == folder())
+        found.push_back(std::stoi(name));
     }
     return found;
+  }
+  std::map<int, pid_t> rank_processes() {
+    std::map<int, pid_t> found;
+    for (const pid_t pid : processes_here()) {
+      std::ifstream environment(fmt::format("/proc/{}/environ", pid));
+      const std::string key = "OMPI_COMM_WORLD_RANK=";
+      for (std::string word; std::getline(environment, word, '\0');)
+        if (word.starts_with(key)) found[std::stoi(word.substr(key.size()))] = pid;
+    }
+    return found;
+  }
+  static pid_t parent_of(pid_t pid) {
+    std::ifstream status(fmt::format("/proc/{}/status", pid));
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("PPid:")) return std::stoi(line.substr(5));
+    return 0;
   }
 
   // The step of the newest checkpoint in "run" that is whole; -1: there is none.
@@ -231,6 +245,80 @@ TEST_F(RanksOfAProgram, AKilledRankEndsTheJobAndIsNamed) {
   expect_says(ended.err, {"rank 1 on host", "signal 9"});
   expect_nobody_left();
   expect_resumable("3");
+}
+
+// Files in memory or of MPI's session that a rank has mapped.
+std::vector<fs::path> shared_files(pid_t rank) {
+  std::vector<fs::path> files;
+  std::ifstream maps("/proc/" + std::to_string(rank) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t at = line.find('/');
+    if (at == std::string::npos || line.ends_with(" (deleted)")) continue;
+    const std::string path = line.substr(at);
+    if (path.starts_with("/dev/shm/") || path.find("/ompi.") != std::string::npos)
+      files.emplace_back(path);
+  }
+  return files;
+}
+
+TEST_F(RanksOfAProgram, AKilledMpiexecLeavesNoRankAndNoSharedMemory) {
+  const auto process = running({"--ranks", "2"});
+  const pid_t rank = rank_processes()[0];
+  const std::vector<fs::path> files = shared_files(rank);
+  ASSERT_FALSE(files.empty());
+  ::kill(parent_of(rank), SIGKILL);
+  const Ended ended = process->wait(std::chrono::seconds(25));
+  EXPECT_TRUE(rank_processes().empty());
+  EXPECT_EQ(ended.code, 1);
+  expect_says(ended.err, {"mpiexec was ended by signal 9"});
+  for (const fs::path& file : files) EXPECT_FALSE(fs::exists(file)) << file;
+}
+
+TEST_F(RanksOfAProgram, WhatAKilledProgramLeavesIsRemovedByTheNextOne) {
+  const auto process = running({"--ranks", "2"});
+  const pid_t rank = rank_processes()[0];
+  const std::vector<fs::path> files = shared_files(rank);
+  ASSERT_FALSE(files.empty());
+  process->signal(SIGSTOP);  // it has no time to clean up after mpiexec
+  ::kill(parent_of(rank), SIGKILL);
+  process->signal(SIGKILL);
+  process->wait(std::chrono::seconds(25));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!rank_processes().empty() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(rank_processes().empty());
+  trained({"--ranks", "2", "--out", "next"});
+  for (const fs::path& file : files) EXPECT_FALSE(fs::exists(file)) << file;
+}
+
+TEST_F(RanksOfAProgram, CannotBeReachedFromOtherMachines) {
+  const auto process = running({"--ranks", "2"});
+  std::set<std::string> sockets;
+  for (const pid_t pid : processes_here()) {
+    std::error_code ignored;
+    for (const auto& file : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), ignored))
+      sockets.insert(fs::read_symlink(file, ignored));
+  }
+  int listening = 0;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream lines(table);
+    std::string line;
+    std::getline(lines, line);  // titles
+    while (std::getline(lines, line)) {
+      std::istringstream words(line);
+      std::string number, local, remote, state, queues, timer, retransmits, user, timeout, inode;
+      words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> user >>
+          timeout >> inode;
+      if (state != "0A" || !sockets.contains("socket:[" + inode + "]")) continue;
+      ++listening;
+      const std::string address = local.substr(0, local.find(':'));
+      EXPECT_TRUE(address == "0100007F" || address == "00000000000000000000000001000000")
+          << table << ": " << line;
+    }
+  }
+  EXPECT_GT(listening, 0);  // mpiexec does, else this looked at nothing
+  process->signal(SIGTERM);
+  process->wait(std::chrono::seconds(25));
 }
 
 TEST_F(RanksOfAProgram, AStoppedRankEndsTheJobWithinTheTimeLimitAndIsNamed) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+
+namespace lockstep {
+
+// A folder for what the ranks of one job share on this machine: shared memory and MPI's own files.
+// It is removed with the job. If this process is killed, the next job of the same user removes it.
+class JobFolder {
+ public:
+  JobFolder();
+  ~JobFolder();
+  JobFolder(const JobFolder&) = delete;
+  JobFolder& operator=(const JobFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;  // the folder itself, locked: its owner lives
+};
+
+}  // namespace lockstep
