@@ -52,13 +52,14 @@ struct Trial {
   }
 };
 
-// latest.json and the file that it names.
+// A checkpoint as 0.1.0 wrote it, latest.json and the file that it names: no digest keeps what was
+// changed from being read.
 void read(const std::string& input) {
   const std::vector<std::string> files = files_of(input, 2);
   const fs::path folder = scratch_folder() / "checkpoints";
   fs::remove_all(folder);
   scratch_file("checkpoints/latest.json", files[0]);
-  const int64_t step = latest_checkpoint(folder).global_step;
+  const int64_t step = info_from(files[0], "latest.json").global_step;
   const fs::path path = checkpoint_file(folder, step, 0);
   scratch_file(path.lexically_relative(scratch_folder()).string(), files[1]);
   load_checkpoint(path);
@@ -73,10 +74,12 @@ void read(const std::string& input) {
 std::vector<std::string> seeds() {
   const fs::path folder = scratch_folder() / "seed-checkpoints";
   Trial trial(4);
-  trial.trainer.keep_checkpoints_in(folder);
+  trial.trainer.keep_checkpoints_in({.folder = folder});
   trial.trainer.run(trial.observer.stop);
-  const int64_t step = latest_checkpoint(folder).global_step;
-  return {joined({read_text(folder / "latest.json"), read_text(checkpoint_file(folder, step, 0))})};
+  std::vector<std::string> damaged;
+  const fs::path newest = kept_checkpoints(folder, damaged).front().folder;
+  return {
+      joined({read_text(newest / "checkpoint.json"), read_text(newest / "rank-0.safetensors")})};
 }
 
 }  // namespace

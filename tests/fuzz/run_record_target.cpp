@@ -16,7 +16,7 @@ void read(const std::string& input) {
   const fs::path folder = scratch_folder() / "run";
   for (const char* ending : {"html", "md", "csv", "tex"})
     write_report({folder}, scratch_folder() / (std::string("report.") + ending), "title");
-  read_run_record(folder, 100);
+  read_run_record(folder);
 }
 
 std::vector<std::string> seeds() {
