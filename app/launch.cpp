@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -197,7 +199,10 @@ int run_job(int64_t ranks) {
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   }
-  if (::isatty(STDERR_FILENO)) ::setenv("LOCKSTEP_TERMINAL", "1", 1);
+  if (winsize size{}; ::isatty(STDERR_FILENO)) {  // and how wide it is
+    ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
+    ::setenv("LOCKSTEP_TERMINAL", std::to_string(std::max<int>(1, size.ws_col)).c_str(), 1);
+  }
   ::setenv(typed_variable, typed_words().front().c_str(), 1);
   std::fflush(nullptr);
   int errors[2];

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -19,8 +20,17 @@ bool no_color() {
   return value && *value;
 }
 
-std::string bar(double share) {
-  constexpr int width = 24;
+int terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  // Ranks that mpiexec started write through a pipe; whoever started it said how wide it is.
+  const char* columns = std::getenv("LOCKSTEP_TERMINAL");
+  const int said = columns ? std::atoi(columns) : 0;
+  return said > 1 ? said : 80;
+}
+
+std::string bar(double share, int width) {
+  if (width < 4) return "";
   const int full = static_cast<int>(std::lround(share * width));
   std::string text = no_color() ? "" : "\033[36m";
   for (int i = 0; i < width; ++i) {
@@ -65,13 +75,21 @@ void Progress::step_done(const StepReport& r) {
   const double now = clock_.seconds();
   if (now - last_shown_ < (terminal_ ? bar_interval : line_interval)) return;
   last_shown_ = now;
-  if (terminal_)
-    fmt::print(stderr, "\r\033[Kepoch {}/{} {} {:>5}/{}  {}", r.epoch, start_.epochs,
-               bar(static_cast<double>(r.step) / static_cast<double>(start_.steps_per_epoch)),
-               r.step, start_.steps_per_epoch, figures(r, now));
-  else
+  if (terminal_) {
+    const std::string epoch = fmt::format("epoch {}/{} ", r.epoch, start_.epochs);
+    const std::string rest =
+        fmt::format(" {:>{}}/{}  {}", r.step, std::to_string(start_.steps_per_epoch).size(),
+                    start_.steps_per_epoch, figures(r, now));
+    // A line that wraps would not be overwritten: the bar takes what the figures leave.
+    const int left = terminal_columns() - 1 - static_cast<int>(epoch.size() + rest.size());
+    const double done = static_cast<double>(r.step) / static_cast<double>(start_.steps_per_epoch);
+    fmt::print(stderr, "\r\033[K{}{}{}", epoch, bar(done, std::min(24, left)),
+               rest.substr(0, static_cast<size_t>(
+                                  std::max(0, static_cast<int>(rest.size()) + std::min(0, left)))));
+  } else {
     fmt::print(stderr, "epoch {}/{} step {}/{}  {}\n", r.epoch, start_.epochs, r.step,
                start_.steps_per_epoch, figures(r, now));
+  }
   std::fflush(stderr);
 }
 
@@ -86,10 +104,9 @@ void Progress::epoch_done(const EpochReport& r) {
   if (r.validation)
     validation =
         fmt::format("  validation {:.4f} {}", r.validation->loss, percent(r.validation->accuracy));
-  fmt::print(stderr, "{}epoch {}/{} {}  {}  loss {:.4f}  accuracy {:>6}{}  {} samples/s\n",
-             terminal_ ? "\r\033[K" : "", r.epoch, start_.epochs, terminal_ ? bar(1) : "",
-             short_time(r.seconds), r.loss, percent(r.accuracy), validation,
-             with_commas(std::llround(r.samples_per_second)));
+  fmt::print(stderr, "{}epoch {}/{}  {}  loss {:.4f}  accuracy {:>6}{}  {} samples/s\n",
+             terminal_ ? "\r\033[K" : "", r.epoch, start_.epochs, short_time(r.seconds), r.loss,
+             percent(r.accuracy), validation, with_commas(std::llround(r.samples_per_second)));
 }
 
 std::string summary_table(const Summary& s, const std::string& folder) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -63,12 +64,46 @@ std::vector<LayerRow> layer_rows(const Network& network) {
   return rows;
 }
 
+bool is_alike(const LayerRow& a, const LayerRow& b) {
+  return a.text == b.text && a.output == b.output && a.parameters == b.parameters;
+}
+
+// How often the `length` rows at `from` stand there one after the other.
+size_t repeats(const std::vector<LayerRow>& rows, size_t from, size_t length) {
+  size_t times = 1;
+  while (from + (times + 1) * length <= rows.size() &&
+         std::equal(rows.begin() + static_cast<std::ptrdiff_t>(from),
+                    rows.begin() + static_cast<std::ptrdiff_t>(from + length),
+                    rows.begin() + static_cast<std::ptrdiff_t>(from + times * length), is_alike))
+    ++times;
+  return times;
+}
+
+// Rows of the table; of blocks that are alike only the first, with how many there are.
+std::vector<std::vector<std::string>> folded(const std::vector<LayerRow>& rows) {
+  std::vector<std::vector<std::string>> shown;
+  for (size_t at = 0; at < rows.size();) {
+    size_t length = 1, times = 1;  // of the block that saves most rows
+    for (size_t candidate = 1; candidate <= (rows.size() - at) / 2; ++candidate)
+      if (const size_t found = repeats(rows, at, candidate);
+          found > 1 && (found - 1) * candidate > (times - 1) * length)
+        length = candidate, times = found;
+    const bool folds = (times - 1) * length > 2;  // fewer rows are not worth a line of their own
+    for (size_t i = at; i < at + length; ++i)
+      shown.push_back({rows[i].name, rows[i].text, rows[i].output, with_commas(rows[i].parameters),
+                       short_count(rows[i].flops)});
+    if (folds)
+      shown.push_back(
+          {"...", fmt::format("{} times in all", times), rows[at + length - 1].output, "", ""});
+    at += folds ? times * length : length;
+  }
+  return shown;
+}
+
 std::string summary(const RunConfig& config, const Network& network) {
   std::vector<std::vector<std::string>> rows = {{"layer", "", "output", "parameters", "flops"}};
   rows.push_back({"input", "", network.input().text(), "0", "0"});
-  for (const LayerRow& row : layer_rows(network))
-    rows.push_back(
-        {row.name, row.text, row.output, with_commas(row.parameters), short_count(row.flops)});
+  for (std::vector<std::string>& row : folded(layer_rows(network))) rows.push_back(std::move(row));
   rows.push_back(
       {"total", "", "", with_commas(network.parameter_count()), short_count(network.flops())});
   const RankMemory m = memory_of(config, network);
@@ -121,16 +156,19 @@ void models(const Options& options) {
   for (const Preset& preset : presets()) {
     const RunConfig config = find_config(preset.name, {});
     if (config.model.layers.empty()) {  // as the directory has it that the user names
-      rows.push_back({preset.name, "", "", config.description});
+      rows.push_back({preset.name, "-", "-", config.description});
+      all.push_back({{"name", preset.name}, {"description", config.description}});
       continue;
     }
     const Network network(config.model.layers, input_shape(config, ""));
     rows.push_back({preset.name, with_commas(network.parameter_count()),
                     short_count(network.flops()), config.description});
     all.push_back(to_json(config, network));
-    if (!options.json) fmt::print("{}\n", summary(config, network));
   }
-  fmt::print("{}", options.json ? all.dump(2) + "\n" : table(rows));
+  if (options.json)
+    fmt::print("{}\n", all.dump(2));
+  else
+    fmt::print("{}layers of one: lockstep models NAME\n", table(rows));
 }
 
 }  // namespace
@@ -149,7 +187,7 @@ Examples:
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--input", options->input, "shape of a sample, where it is not known");
-  verb->add_option("--ranks", options->ranks, "memory of each of so many ranks")
+  verb->add_option("--ranks", options->ranks, "memory per rank, of this many ranks")
       ->check(CLI::Range(1, 100000));
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { models(*options); });

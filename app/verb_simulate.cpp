@@ -112,9 +112,11 @@ fs::path folder_of(const fs::path& folder, const std::vector<SimulatedPoint>& po
   };
   const auto strategy = [](const SimulatedPoint& p) { return p.config.parallel.strategy; };
   const auto backend = [](const SimulatedPoint& p) { return p.config.parallel.backend; };
-  const auto nodes = [](const SimulatedPoint& p) { return p.nodes; };
   std::string name = fmt::format("{}{}", point_folder_start, point.config.parallel.ranks);
-  if (differs(nodes)) name += fmt::format("-nodes-{}", nodes(point));
+  if (std::ranges::any_of(points, [&](const SimulatedPoint& p) {
+        return p.config.parallel.ranks == point.config.parallel.ranks && p.nodes != point.nodes;
+      }))
+    name += fmt::format("-nodes-{}", point.nodes);
   if (differs(strategy)) name += "-" + strategy(point);
   if (differs(backend)) name += "-" + backend(point);
   return folder / name;

@@ -38,7 +38,7 @@ TOML
       read -r strategy bucket <<<"$way"
       real=$(measured "$preset" --set parallel.strategy=$strategy --set parallel.bucket_mb=$bucket)
       said=$("$lockstep" simulate "$preset" --cluster "$folder/cluster.toml" --ranks 2 --strategy $strategy \
-        --set parallel.bucket_mb=$bucket --bench --json --quiet --out "$folder/run" | value step_seconds)
+        --set parallel.bucket_mb=$bucket --bench --json --quiet --force --out "$folder/run" | value step_seconds)
       error=$(awk "BEGIN { printf \"%.1f\", ($said * 1000 / $real - 1) * 100 }")
       printf '%-12s %-17s buckets of %3s MB  %5s Mbit/s  simulated %8.2f ms  measured %8.2f ms  error %+.1f%%\n' "$preset" \
         $strategy $bucket $rate "$(awk "BEGIN { print $said * 1000 }")" "$real" "$error"

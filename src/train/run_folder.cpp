@@ -188,8 +188,8 @@ RunFolder::RunFolder(const fs::path& path, const RunConfig& config,
       log_every_(config.train.log_every),
       metrics_(path / "metrics.jsonl", resumed.has_value()) {
   if (config.report.tensorboard) events_ = std::make_unique<EventFile>(path_);
-  if (!resumed) metrics_.append(Json{{"run", run_}}.dump());
   write_file(path_ / "config.toml", config_head(run_) + to_toml(config));
+  if (!resumed) metrics_.append(Json{{"run", run_}}.dump());
 }
 
 int64_t RunFolder::flush_metrics() {

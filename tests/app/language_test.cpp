@@ -48,7 +48,7 @@ class Language : public CommandLine {
   }
 
   Json trained(const Arguments& more = {}) {
-    Arguments words = {"train", "writer.toml", "--out", "run", "--json", "--quiet"};
+    Arguments words = {"train", "writer.toml", "--out", "run", "--force", "--json", "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     return json(words);
   }
@@ -214,6 +214,7 @@ TEST_F(Language, BadConfigurationsAreExplained) {
 TEST_F(Language, BadDirectoriesAreExplained) {
   trained({"--set", "train.steps=1"});
   const fs::path model = folder() / "run/model";
+  fs::remove(model / "digests.txt");  // a directory of somebody else's
   const auto start = [&] {
     return wrong({"train", "writer.toml", "--set", "model.from=run/model", "--out", "x"});
   };
@@ -256,6 +257,7 @@ TEST_F(Language, BadDirectoriesAreExplained) {
 TEST_F(Language, ShardedDirectoriesAreRead) {
   const Json before = trained();
   const fs::path model = folder() / "run/model";
+  fs::remove(model / "digests.txt");  // a directory of somebody else's
   const TensorFile file = read_safetensors(model / "model.safetensors");
   const auto middle = file.tensors.begin() + 5;
   write_file(model / "model-1.safetensors", safetensors_bytes({file.tensors.begin(), middle}, {}));
@@ -266,12 +268,13 @@ TEST_F(Language, ShardedDirectoriesAreRead) {
         i < 5 ? "model-1.safetensors" : "model-2.safetensors";
   write_file(model / "model.safetensors.index.json", index.dump());
   fs::remove(model / "model.safetensors");
-  const Arguments again = {"train",  "writer.toml",
-                           "--set",  "model.from=run/model",
-                           "--set",  "optimizer.lr=1e-12",
-                           "--set",  "train.steps=1",
-                           "--out",  "second",
-                           "--json", "--quiet"};
+  const Arguments again = {"train",   "writer.toml",
+                           "--set",   "model.from=run/model",
+                           "--set",   "optimizer.lr=1e-12",
+                           "--set",   "train.steps=1",
+                           "--force", "--out",
+                           "second",  "--json",
+                           "--quiet"};
   EXPECT_NEAR(json(again)["validation_loss"], before["validation_loss"], 1e-4);
   index["weight_map"]["transformer.wte.weight"] = "../secret";
   write_file(model / "model.safetensors.index.json", index.dump());

@@ -19,7 +19,7 @@ batch = 64
 TOML
 
 train() {  # train <more words>: summary.json of two ranks, one a host
-  on_two_hosts 120 "$lockstep" train "$folder/net.toml" --quiet --json --out "$folder/run" "$@"
+  on_two_hosts 120 "$lockstep" train "$folder/net.toml" --quiet --json --force --out "$folder/run" "$@"
 }
 value() { sed -n "s/^ *\"$1\": *\"\{0,1\}\([^\",]*\).*/\1/p" "$2" | head -1; }
 expect() { "$@" || { echo "FAILED: $*"; exit 1; }; }

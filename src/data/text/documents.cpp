@@ -33,12 +33,13 @@ constexpr const char* split_key = "data.split_column";
 
 [[noreturn]] void no_column(const std::string& where, const std::string& column, const char* key,
                             const std::vector<std::string>& known) {
-  throw UserError("{} has no column '{}', which {} names; its columns are {}{}", where, column, key,
-                  join(known, ", "),
-                  key == split_key
-                      ? "; set data.split_column to the one that says train, valid or test, or to "
-                        "\"\", and data.validation and data.test to shares"
-                      : "");
+  const std::string close = nearest(column, known);
+  throw UserError(
+      "{} has no column '{}', which {} names{}; its columns are {}{}", where, column, key,
+      close.empty() ? "" : fmt::format("; did you mean '{}'?", close), join(known, ", "),
+      key == split_key ? "; set data.split_column to the one that says train, valid or test, or to "
+                         "\"\", and data.validation and data.test to shares"
+                       : "");
 }
 
 class CsvRows final : public Rows {
