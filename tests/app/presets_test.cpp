@@ -30,7 +30,7 @@ TEST_F(Presets, HaveTheParametersTheyAreKnownFor) {
       {"gpt2-shakespeare", 834'304}};
   std::map<std::string, int64_t> found;
   for (const Json& preset : json({"models", "--json"}))
-    found[preset["name"]] = preset["parameters"];
+    if (preset.contains("parameters")) found[preset["name"]] = preset["parameters"];
   EXPECT_EQ(found, expected);
 }
 

@@ -95,6 +95,11 @@ TEST(Assignment, NeedsAKeyAndAnEqualsSign) {
   EXPECT_THROW(parse_assignment("=3"), UserError);
 }
 
+TEST(Assignment, OfBytesThatAreNotUtf8IsRefused) {
+  EXPECT_THROW(parse_assignment("name=caf\xe9"), UserError);
+  EXPECT_EQ(std::get<std::string>(parse_assignment("name=caf\xc3\xa9").second.data), "caf\xc3\xa9");
+}
+
 TEST(TomlString, ReadsBackAsItWas) {
   for (const std::string text : {"plain", "a \"quoted\" word", "back\\slash", "two\nlines", "tab\t",
                                  "caf\xc3\xa9", "\x01\x1f\x7f", ""}) {

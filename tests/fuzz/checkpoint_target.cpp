@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int64_t steps_of_a_trial = 3;
+constexpr int64_t steps_of_the_run = 9, enough_steps = 20;
 
 RunConfig small_run() {
   RunConfig config;
@@ -52,21 +52,22 @@ struct Trial {
   }
 };
 
-// A checkpoint as 0.1.0 wrote it, latest.json and the file that it names: no digest keeps what was
-// changed from being read.
+// A checkpoint as 0.1.0 wrote it, latest.json and header and data of the file that it names: no
+// digest keeps what was changed from being read.
 void read(const std::string& input) {
-  const std::vector<std::string> files = files_of(input, 2);
+  const std::vector<std::string> files = files_of(input, 3);
   const fs::path folder = scratch_folder() / "checkpoints";
   fs::remove_all(folder);
   scratch_file("checkpoints/latest.json", files[0]);
   const int64_t step = info_from(files[0], "latest.json").global_step;
   const fs::path path = checkpoint_file(folder, step, 0);
-  scratch_file(path.lexically_relative(scratch_folder()).string(), files[1]);
+  scratch_file(path.lexically_relative(scratch_folder()).string(),
+               safetensors_of(files[1], files[2]));
   load_checkpoint(path);
-  Trial trial(steps_of_a_trial);
+  Trial trial(enough_steps);
   trial.trainer.resume(folder);
   const Summary summary = trial.trainer.run(trial.observer.stop);
-  expect(summary.epochs >= 0 && summary.epochs <= small_run().train.epochs,
+  expect(summary.ending == Ending::finished && trial.trainer.steps_done() == steps_of_the_run,
          "a run that goes on ends where it was to end");
 }
 
@@ -78,8 +79,8 @@ std::vector<std::string> seeds() {
   trial.trainer.run(trial.observer.stop);
   std::vector<std::string> damaged;
   const fs::path newest = kept_checkpoints(folder, damaged).front().folder;
-  return {
-      joined({read_text(newest / "checkpoint.json"), read_text(newest / "rank-0.safetensors")})};
+  const std::vector<std::string> parts = header_and_data(read_text(newest / "rank-0.safetensors"));
+  return {joined({read_text(newest / "checkpoint.json"), parts[0], parts[1]})};
 }
 
 }  // namespace

@@ -45,6 +45,11 @@ FuzzTarget tokenizer_target();
 std::vector<std::string> files_of(const std::string& input, size_t count);  // missing ones: empty
 std::string joined(const std::vector<std::string>& contents);
 
+// A safetensors file as two contents, header and data, and made of them again: so that the length
+// before the header is right whatever happens to the header.
+std::vector<std::string> header_and_data(const std::string& safetensors);
+std::string safetensors_of(const std::string& header, const std::string& data);
+
 fs::path scratch_folder();  // of this process
 // Writes a file there without waiting for the disk; an old one is replaced.
 fs::path scratch_file(const std::string& name, const std::string& content);

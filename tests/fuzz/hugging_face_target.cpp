@@ -8,15 +8,16 @@ namespace {
 
 constexpr int64_t most_parameters = 1 << 20;  // larger ones are right, but slow to try
 
-// config.json, model.safetensors, and model.safetensors.index.json, which is used where the second
-// is empty.
+// config.json, header and data of model.safetensors, and model.safetensors.index.json, which is
+// used where the header is empty.
 void read(const std::string& input) {
-  const std::vector<std::string> files = files_of(input, 3);
+  const std::vector<std::string> files = files_of(input, 4);
   const fs::path folder = scratch_folder() / "hugging-face";
   fs::remove_all(folder);
   scratch_file("hugging-face/config.json", files[0]);
-  if (!files[1].empty()) scratch_file("hugging-face/model.safetensors", files[1]);
-  scratch_file("hugging-face/model.safetensors.index.json", files[2]);
+  if (!files[1].empty())
+    scratch_file("hugging-face/model.safetensors", safetensors_of(files[1], files[2]));
+  scratch_file("hugging-face/model.safetensors.index.json", files[3]);
   const Gpt2 size = read_gpt2_config(folder);
   const Network network({text(size)}, Shape{std::min<int64_t>(size.context, 8)});
   if (network.parameter_count() > most_parameters) return;
@@ -35,7 +36,9 @@ std::vector<std::string> seeds() {
       tensor.shape.push_back(entry.spec.canonical[i]);
     tensors.push_back(std::move(tensor));
   }
-  return {joined({config, text_of(safetensors_bytes(tensors, {{"format", "pt"}})), "{}"})};
+  const std::vector<std::string> parts =
+      header_and_data(text_of(safetensors_bytes(tensors, {{"format", "pt"}})));
+  return {joined({config, parts[0], parts[1], "{}"})};
 }
 
 }  // namespace

@@ -5,8 +5,11 @@
 namespace lockstep {
 namespace {
 
+// The file as it is; or header and data, where the input begins as a header does.
 void read(const std::string& input) {
-  const TensorFile file = read_safetensors(scratch_file("t.safetensors", input));
+  const std::vector<std::string> parts = files_of(input, 2);
+  const std::string content = input.starts_with('{') ? safetensors_of(parts[0], parts[1]) : input;
+  const TensorFile file = read_safetensors(scratch_file("t.safetensors", content));
   for (const NamedTensor& tensor : file.tensors) {
     int64_t elements = 1;
     for (const int64_t extent : tensor.shape) elements *= extent;
@@ -15,9 +18,10 @@ void read(const std::string& input) {
 }
 
 std::vector<std::string> seeds() {
-  return {text_of(safetensors_bytes({{"a", {2, 3}, {1, 2, 3, 4, 5, 6}}, {"b.c", {}, {7}}},
-                                    {{"format", "pt"}})),
-          text_of(safetensors_bytes({{"empty", {0, 5}, {}}}, {}))};
+  const std::string small = text_of(
+      safetensors_bytes({{"a", {2, 3}, {1, 2, 3, 4, 5, 6}}, {"b.c", {}, {7}}}, {{"format", "pt"}}));
+  return {small, joined(header_and_data(small)),
+          joined(header_and_data(text_of(safetensors_bytes({{"empty", {0, 5}, {}}}, {}))))};
 }
 
 }  // namespace

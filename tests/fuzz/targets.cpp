@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include "base/error.h"
@@ -47,6 +48,19 @@ std::string joined(const std::vector<std::string>& contents) {
     all += content;
   }
   return all;
+}
+
+std::vector<std::string> header_and_data(const std::string& safetensors) {
+  uint64_t length = 0;
+  std::memcpy(&length, safetensors.data(), sizeof(length));
+  return {safetensors.substr(sizeof(length), length), safetensors.substr(sizeof(length) + length)};
+}
+
+std::string safetensors_of(const std::string& header, const std::string& data) {
+  const uint64_t length = header.size();
+  std::string file(sizeof(length), 0);
+  std::memcpy(file.data(), &length, sizeof(length));
+  return file + header + data;
 }
 
 fs::path scratch_folder() {
