@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/run_command.h"
 #include "base/statistics.h"
@@ -21,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 // Short: many rounds meet more of the quiet moments of a shared machine than a few long ones.
 constexpr double seconds_a_round = 1, seconds_for_costs = 0.4;
+constexpr double patience = 12;  // seconds per point and round, with cores that stay disturbed
 
 // Steps of a real run. Seconds.
 struct RealRun {
@@ -127,6 +129,7 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   Profile together = nothing;
   std::vector<Profile> costs(points.size(), nothing);
   std::vector<std::vector<RealRun>> runs(points.size());
+  const WallClock clock;
   const ThisMachine machine;
   DisturbanceWatch watch(machine, profile.arithmetic);
   const ScratchFolder scratch(profile_path().parent_path());
@@ -134,20 +137,27 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
     say(fmt::format("validating: round {} of {}", round, rounds));
     for (size_t i = 0; i < points.size(); ++i) {
       if (i % 3 == 0)  // now and then, as all else: a disturbed moment must not meet all of it
-        NearCores(profile.threads).run([&] {
-          refine_tables(together, say);
-          keep_better_tables(profile.threads, profile.threads_quietness, together.threads,
-                             together.threads_quietness);
-          keep_better_tables(profile.mpi, profile.mpi_quietness, together.mpi,
-                             together.mpi_quietness);
-          return true;
-        });
+        NearCores(profile.threads)
+            .run(
+                [&] {
+                  refine_tables(together, say);
+                  keep_better_tables(profile.threads, profile.threads_quietness, together.threads,
+                                     together.threads_quietness);
+                  keep_better_tables(profile.mpi, profile.mpi_quietness, together.mpi,
+                                     together.mpi_quietness);
+                  return true;
+                },
+                patience);
       costs[i].threads = together.threads;
-      NearCores(profile.threads).run([&] {
-        refine_costs(points[i], data, costs[i], seconds_for_costs);
-        runs[i].push_back(real_run(points[i], scratch.path(), watch));
-        return are_confirmed(runs[i]);
-      });
+      const double start = clock.seconds();
+      NearCores(profile.threads)
+          .run(
+              [&] {
+                refine_costs(points[i], data, costs[i], seconds_for_costs);
+                runs[i].push_back(real_run(points[i], scratch.path(), watch));
+                return are_confirmed(runs[i]) || clock.seconds() - start > patience;
+              },
+              patience);
     }
   }
   for (const Profile& one : costs)

@@ -291,8 +291,8 @@ void simulate(const Options& options) {
                     {"cluster", predictor.cluster.name},
                     {"profile", predictor.profile.machine},
                     {"engine", engine_of(options) == Engine::simgrid ? "simgrid" : "analytic"},
-                    {"baseline", to_json(baseline)},
-                    {"points", all}}
+                    {"points", all},
+                    {"baseline", to_json(baseline)}}
                    .dump(2));
     return;
   }
