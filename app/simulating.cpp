@@ -173,8 +173,8 @@ Measuring Predictor::measuring_for(const SimulatedPoint& point) {
   if (!own) return Measuring::never;
   const std::string key =
       network_key(point.config, data.train->sample_shape(), shares_of(point, data).piece);
-  return recalibrate && measured_again_.insert(key).second ? Measuring::again
-                                                           : Measuring::where_needed;
+  if (!looked_at_.insert(key).second) return Measuring::never;
+  return recalibrate ? Measuring::again : Measuring::where_needed;
 }
 
 Prediction Predictor::predict(const SimulatedPoint& point) {
@@ -183,7 +183,9 @@ Prediction Predictor::predict(const SimulatedPoint& point) {
   const Measuring measuring = measuring_for(point);
   const std::string start = time_text();
   const int64_t before = profile.new_measurements;
-  const NetworkCosts costs = costs_for(point, data, profile, measuring);
+  // On a machine that stays busy, trying everything several times would only take long.
+  const NetworkCosts costs = costs_for(point, data, profile, measuring, machine_is_busy_ ? 1 : 3);
+  machine_is_busy_ = machine_is_busy_ || !costs.quietness.quiet();
   if (profile.new_measurements > before) write_profile(profile_path(), profile);
   if (measuring == Measuring::again && costs.measured < start)
     say(fmt::format("the machine was busy; what was measured at {} is kept", costs.measured));

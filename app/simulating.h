@@ -40,7 +40,8 @@ struct Predictor {
 
  private:
   Measuring measuring_for(const SimulatedPoint& point);
-  std::set<std::string> measured_again_;  // networks
+  std::set<std::string> looked_at_;  // networks whose costs are as good as they get now
+  bool machine_is_busy_ = false;
 };
 
 // Where costs come from.

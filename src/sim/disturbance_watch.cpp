@@ -99,6 +99,11 @@ void DisturbanceWatch::begin() {
   before_ = machine_.core_seconds();
 }
 
+bool DisturbanceWatch::began_busy() const {
+  const double best = quickest_ > 0 ? std::min(quickest_, first_.quickest) : first_.quickest;
+  return first_.mean > most_arithmetic * best;
+}
+
 Quietness DisturbanceWatch::end(double spread) {
   const CoreSeconds after = machine_.core_seconds();
   const double wall = std::max(1e-3, machine_.now() - began_);

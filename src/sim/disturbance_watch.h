@@ -47,6 +47,9 @@ class DisturbanceWatch {
   // `spread`: how much longer than an undisturbed one the median of the measured steps was.
   Quietness end(double spread = 0);
 
+  // Programs took turns on the cores already when it began.
+  bool began_busy() const;
+
   double quickest() const { return quickest_; }
   double now() const { return machine_.now(); }
 

@@ -35,8 +35,11 @@ NetworkCosts measure_now(const SimulatedPoint& point, const DataSplits& data, Pr
   measure_undisturbed(
       watch, attempts,
       [&] {
+        // Where cores are is of no use, and waiting for it long, while programs take turns on them.
+        const NearCores near(watch.began_busy() ? std::map<std::string, SizeTable>()
+                                                : profile.threads);
         last = measure_costs(measured_config(point), data, shares_of(point, data).piece,
-                             profile.cores, NearCores(profile.threads), seconds);
+                             profile.cores, near, seconds);
         last.measured = time_text();
         return last.spread();
       },

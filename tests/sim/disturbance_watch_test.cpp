@@ -55,6 +55,16 @@ TEST(DisturbanceWatch, NoticesProgramsThatTakeTurnsOnlyBeforeOrAfter) {
   expect_says(watch.end().why, {"arithmetic took 1.5 times as long"});
 }
 
+TEST(DisturbanceWatch, KnowsFromTheStartWhenProgramsTakeTurns) {
+  FakeMachine machine;
+  DisturbanceWatch watch(machine);
+  watch.begin();
+  EXPECT_FALSE(watch.began_busy());
+  machine.arithmetic_now.mean = 3e-6;
+  watch.begin();
+  EXPECT_TRUE(watch.began_busy());
+}
+
 TEST(DisturbanceWatch, DoesNotTrustStepsThatSpreadFarThemselves) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
