@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lockstep against PyTorch: one core each, the same core, taking turns, as ratios.
 
-    bench/compare.py [presets | sweep | all] [--rounds 5] [--seconds 1] [--core 0]
+    bench/compare.py [presets | sweep | all] [--rounds 5] [--seconds 1] [--core 0] [--eager]
 
-PyTorch (Debian's) is given its best layout and a tuned malloc. Each round runs both; the ratio of a round is
-of the two medians, and the row shows the median of the rounds and their range.
+PyTorch (bench/rival.py) is given its best layout, eager or compiled, and a tuned malloc. Each round runs both; the
+ratio of a round is of the two medians, and the row shows the median of the rounds and their range.
 """
 import argparse
 import json
@@ -14,10 +14,10 @@ import statistics
 import subprocess
 import tempfile
 
+import rival
+
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = os.environ.get("LOCKSTEP", str(HERE.parent / "build" / "lockstep"))
-TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "200000000000", "MALLOC_TOP_PAD_": "67108864",
-         "OMP_NUM_THREADS": "1"}
 
 PRESETS = [("cnn-690k", 128, 3.0, 7.0), ("simple-cnn", 64, 2.5, 5.0), ("mlp-3", 128, 1.3, 1.6)]
 
@@ -50,13 +50,13 @@ SWEEP = [
 ]
 
 
-class Rival:
+class Worker:
     """One PyTorch process, kept waiting between rounds."""
 
     def __init__(self, spec, core):
         self.process = subprocess.Popen(
-            ["taskset", "-c", str(core), "/usr/bin/python3", str(HERE / "pytorch" / "worker.py"), json.dumps(spec)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **TUNED})
+            ["taskset", "-c", str(core), rival.python(), str(HERE / "pytorch" / "worker.py"), json.dumps(spec)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **rival.TUNED, "OMP_NUM_THREADS": "1"})
         if self.process.stdout.readline().strip() != "ready":
             raise SystemExit("the PyTorch worker did not start")
 
@@ -77,16 +77,20 @@ def ours(words, seconds, core):
 
 
 def compare(words, spec, options):
-    rivals = [Rival({**spec, "layout": layout}, options.core) for layout in ("channels_last", "contiguous")]
-    ratios, rates = [], []
+    ways = [(layout, compiled) for layout in ("channels_last", "contiguous") for compiled in ([False, True] if options.compile else [False])]
+    workers = {way: Worker({**spec, "layout": way[0], "compile": way[1]}, options.core) for way in ways}
+    ratios, rates, wins = [], [], []
     for _ in range(options.rounds):
         mine = ours(words, options.seconds, options.core)
-        theirs = min(rival.run(options.seconds) for rival in rivals)
+        times = {way: worker.run(options.seconds) for way, worker in workers.items()}
+        wins.append(min(times, key=times.get))
+        theirs = times[wins[-1]]
         ratios.append(theirs / mine)
         rates.append((spec["batch"] / mine, spec["batch"] / theirs))
-    for rival in rivals:
-        rival.close()
-    return ratios, [statistics.median(r[i] for r in rates) for i in (0, 1)]
+    for worker in workers.values():
+        worker.close()
+    layout, compiled = statistics.mode(wins)
+    return ratios, [statistics.median(r[i] for r in rates) for i in (0, 1)], f"{layout}, {'compiled' if compiled else 'eager'}"
 
 
 def cache():
@@ -94,8 +98,8 @@ def cache():
     return pathlib.Path(folder) / "mnist"
 
 
-def row(name, ratios, rates, note=""):
-    print(f"{name:<16} {rates[0]:>10,.0f} {rates[1]:>10,.0f} {statistics.median(ratios):>7.2f} x  ({min(ratios):.2f} to {max(ratios):.2f}) {note}", flush=True)
+def row(name, ratios, rates, best, note=""):
+    print(f"{name:<16} {rates[0]:>10,.0f} {rates[1]:>10,.0f} {statistics.median(ratios):>7.2f} x  ({min(ratios):.2f} to {max(ratios):.2f})  {best}  {note}", flush=True)
 
 
 def presets(options):
@@ -104,8 +108,8 @@ def presets(options):
         layers = json.loads(subprocess.run([PROGRAM, "models", name, "--json"], check=True, capture_output=True, text=True).stdout)["layers"]
         spec = {"input": (28, 28, 1), "batch": batch, "classes": 10, "layers": [l["layer"] for l in layers],
                 "images": str(cache() / "train-images-idx3-ubyte"), "labels": str(cache() / "train-labels-idx1-ubyte")}
-        ratios, rates = compare([name, "--batch", str(batch)], spec, options)
-        row(name, ratios, rates, f"must {must}, aim {aim}")
+        ratios, rates, best = compare([name, "--batch", str(batch)], spec, options)
+        row(name, ratios, rates, best, f"must {must}, aim {aim}")
 
 
 def sweep(options):
@@ -117,9 +121,9 @@ def sweep(options):
             path = pathlib.Path(folder) / f"{name}.toml"
             path.write_text(f"[model]\nlayers = {json.dumps(lines)}\n[train]\nbatch = {batch}\n")
             spec = {"input": shape, "batch": batch, "classes": 10, "layers": lines}
-            ratios, rates = compare([str(path), "--input", "x".join(map(str, shape))], spec, options)
+            ratios, rates, best = compare([str(path), "--input", "x".join(map(str, shape))], spec, options)
             medians.append(statistics.median(ratios))
-            row(name, ratios, rates)
+            row(name, ratios, rates, best)
     print(f"{len(medians)} networks: geometric mean {statistics.geometric_mean(medians):.2f} x (must 1.5, aim 2.5), smallest {min(medians):.2f} x (must 0.9, aim 1.2)")
 
 
@@ -129,7 +133,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
     options = parser.parse_args()
+    options.compile = not options.eager and rival.can_compile()
+    rival.print_head("1 thread each, the same core", f"the best of two layouts, {'eager and compiled' if options.compile else 'eager'}")
     if options.what in ("presets", "all"):
         subprocess.run([PROGRAM, "data", "get", "mnist"], check=True, stdout=subprocess.DEVNULL)
         presets(options)

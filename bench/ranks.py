@@ -16,11 +16,11 @@ import statistics
 import subprocess
 import tempfile
 
+import rival
+
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 PROGRAM = os.environ.get("LOCKSTEP", str(BUILD / "lockstep"))
-TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "200000000000", "MALLOC_TOP_PAD_": "67108864",
-         "OMP_NUM_THREADS": "1"}
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
 
 
@@ -64,9 +64,9 @@ class Ddp:
             port = free.getsockname()[1]
         self.batch = spec["batch"]
         self.processes = [subprocess.Popen(
-            ["taskset", "-c", str(rank), "/usr/bin/python3", str(HERE / "pytorch" / "worker.py"), json.dumps(spec)],
+            ["taskset", "-c", str(rank), rival.python(), str(HERE / "pytorch" / "worker.py"), json.dumps(spec)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, **TUNED, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+            env={**os.environ, **rival.TUNED, "OMP_NUM_THREADS": "1", "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
             for rank in (0, 1)]
         for process in self.processes:
             if process.stdout.readline().strip() != "ready":
@@ -126,6 +126,7 @@ def main():
         raise SystemExit("two ranks need two cores")
     subprocess.run([PROGRAM, "data", "get", "mnist"], check=True, stdout=subprocess.DEVNULL)
 
+    rival.print_head("2 processes of 1 thread (DDP, gloo)", "channels_last")
     cnn = ["cnn-690k", "--batch", "128"]
     alone, mpi, threads = [], [], []
     for _ in range(options.rounds):

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import time
 
+import rival
+
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = os.environ.get("LOCKSTEP", str(HERE.parent / "build" / "lockstep"))
 
@@ -41,7 +43,7 @@ def iris(rounds, folder):
     for turn in range(3):
         for times, place in (ours, memory), (synced, folder):  # apart: a disk works on after a sync
             times += [seconds([*train, f"{place}/iris-{turn}-{i}"]) for i in range(rounds)]
-        out = subprocess.run(["/usr/bin/python3", str(HERE / "pytorch" / "iris.py"), str(HERE.parent / "data" / "iris.csv")],
+        out = subprocess.run([rival.python(), str(HERE / "pytorch" / "iris.py"), str(HERE.parent / "data" / "iris.csv")],
                              check=True, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}).stdout
         theirs += json.loads(out)
     os.sched_setaffinity(0, cores)
@@ -67,6 +69,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
     subprocess.run([PROGRAM, "data", "get", "mnist"], check=True, stdout=subprocess.DEVNULL)
+    rival.print_head("1 thread each, the same core", "eager")
     with tempfile.TemporaryDirectory() as folder:
         iris(options.rounds, folder)
         times = [seconds([PROGRAM, "--help"]) for _ in range(options.rounds)]

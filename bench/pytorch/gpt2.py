@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Steps of a GPT-2 in PyTorch, as quick as it gets on a CPU: one fused product for q, k and v, gelu by one call.
 
-  bench/pytorch/gpt2.py LAYERS HEADS WIDTH CONTEXT VOCABULARY BATCH SECONDS     prints the seconds of each step as JSON
+  bench/pytorch/gpt2.py LAYERS HEADS WIDTH CONTEXT VOCABULARY BATCH SECONDS [compile]    prints the seconds of each step as JSON
 """
 import json
 import math
@@ -27,9 +27,12 @@ class Block(nn.Module):
         samples, length, width = x.shape
         q, k, v = (t.view(samples, length, self.heads, -1).transpose(1, 2)
                    for t in self.c_attn(self.ln_1(x)).split(width, dim=2))
-        scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
-        shares = F.softmax(scores.masked_fill(self.hidden[:length, :length], -math.inf), dim=-1)
-        x = x + self.c_proj((shares @ v).transpose(1, 2).reshape(samples, length, width))
+        if hasattr(F, "scaled_dot_product_attention"):  # PyTorch 2: one fused kernel
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
+            y = F.softmax(scores.masked_fill(self.hidden[:length, :length], -math.inf), dim=-1) @ v
+        x = x + self.c_proj(y.transpose(1, 2).reshape(samples, length, width))
         return x + self.c_out(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
 
 
@@ -50,8 +53,12 @@ def main():
     layers, heads, width, context, vocabulary, batch = map(int, sys.argv[1:7])
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     model = GPT2(layers, heads, width, context, vocabulary)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
+    fused = {"fused": True} if int(torch.__version__.split(".")[0]) >= 2 else {}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **fused)
     ids, labels = (torch.randint(vocabulary, (batch, context)) for _ in range(2))
+    if sys.argv[8:] == ["compile"]:
+        model = torch.compile(model)
+        model(ids, labels).backward()  # compiles
     times, began = [], time.perf_counter()
     while len(times) < 4 or time.perf_counter() - began < float(sys.argv[7]):
         start = time.perf_counter()

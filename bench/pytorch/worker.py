@@ -1,7 +1,7 @@
 """A PyTorch training step, run on request: the rival of bench/compare.py and bench/ranks.py.
 
-Reads one JSON line a request on stdin, {"seconds": s} or {"steps": n}, trains for that long on a fixed batch
-and answers with {"best": ..., "median": ...} seconds a step. The network is described in Lockstep's own layer
+Reads one JSON line per request on stdin, {"seconds": s} or {"steps": n}, trains for that long on a fixed batch
+and answers with {"best": ..., "median": ...} seconds per step. The network is described in Lockstep's own layer
 lines. With WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT set it is one rank of DistributedDataParallel (gloo).
 """
 import json
@@ -110,7 +110,10 @@ def main():
     if "WORLD_SIZE" in os.environ:
         torch.distributed.init_process_group("gloo")
         model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    if spec.get("compile"):
+        model = torch.compile(model)
+    fused = {"fused": True} if int(torch.__version__.split(".")[0]) >= 2 else {}
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001, **fused)
     criterion = nn.CrossEntropyLoss()
 
     def step():
