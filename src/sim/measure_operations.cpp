@@ -110,8 +110,15 @@ std::map<std::string, SizeTable> measure_operations(Communicator& ranks) {
         if (here.least_work() > shared_core * least_work) return false;
     return true;
   };
-  // Again and again: a neighbour that comes for a moment must not meet all samples of a size.
-  for (int pass = 0; pass < 6 || (pass < 12 && !all_undisturbed()); ++pass) {
+  // Again and again: a neighbour that comes for a moment must not meet all samples of a size. One
+  // that stays is not waited for.
+  constexpr double patience = 8;  // seconds
+  const double begin = clock.seconds();
+  const auto is_worth_more = [&] {
+    const bool mine = !all_undisturbed() && clock.seconds() - begin < patience;
+    return gather_all(ranks, mine ? 1 : 0)[0] == 1;
+  };
+  for (int pass = 0; pass < 6 || (pass < 12 && is_worth_more()); ++pass) {
     if (pass >= 6) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // a rest helps
     least_work = std::min(least_work, work_of_one(ranks, clock));
     measure(
