@@ -16,6 +16,8 @@ using Json = nlohmann::json;
 
 constexpr uint64_t longest_header = 100'000'000;  // as the format's own reader has it
 
+constexpr int deepest_header = 8;  // a whole one has 3: tensors, their fields, lists
+
 struct Place {
   std::string name;
   std::vector<int64_t> shape;
@@ -66,6 +68,8 @@ Place place_of(const fs::path& path, const std::string& name, const Json& json, 
 Json parse_header(const fs::path& path, const std::string& text) {
   std::set<std::string> names;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > deepest_header)
+      damaged(path, fmt::format("its header is nested more than {} deep", deepest_header));
     if (depth == 1 && event == Json::parse_event_t::key &&
         !names.insert(parsed.get<std::string>()).second)
       damaged(path, "the name '" + parsed.get<std::string>() + "' is used twice");
