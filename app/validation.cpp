@@ -47,7 +47,7 @@ RealRun real_run(const SimulatedPoint& point, const fs::path& scratch, Disturban
   if (!json.is_object()) throw Failure("the benchmark printed no JSON: {}", text);
   RealRun run{.median = json.at("step_ms").get<double>() / 1e3,
               .undisturbed = json.at("undisturbed_step_ms").get<double>() / 1e3};
-  run.quietness = watch.end(run.median / run.undisturbed - 1);
+  run.quietness = watch.end(telling_spread(run.undisturbed, run.median));
   return run;
 }
 

@@ -74,7 +74,8 @@ void StepCost::scale_arithmetic(double times) {
 
 double NetworkCosts::spread() const {
   double largest = 0;
-  for (const auto& [ranks, cost] : by_ranks) largest = std::max(largest, cost.typical - 1);
+  for (const auto& [ranks, cost] : by_ranks)
+    largest = std::max(largest, telling_spread(cost.step(), cost.step() * cost.typical));
   return largest;
 }
 

@@ -11,9 +11,6 @@
 
 namespace lockstep {
 
-// Where a step takes longer, what is not arithmetic is lost in it.
-constexpr double short_step = 100e-6;  // seconds
-
 // Runs the configuration's network on real samples, `rows` a step and rank, on 1, 2, ... ranks at
 // once (as many as have cores), and measures its kernels where they are: a kernel's time depends on
 // what ran before it and on how sparse its gradients are. Takes about `seconds`.

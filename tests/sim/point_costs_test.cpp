@@ -61,6 +61,11 @@ TEST(KeptCosts, MediansOfTwoMeasurementsAreAveraged) {
   EXPECT_DOUBLE_EQ(costs.by_ranks[1].step() * costs.by_ranks[1].typical, 5.4);
 }
 
+TEST(KeptCosts, ShortStepsSpreadFarWithoutADisturbance) {
+  EXPECT_NEAR(network(5e-3).spread(), 0.2, 1e-12);
+  EXPECT_EQ(network(5e-6).spread(), 0);
+}
+
 TEST(KeptTables, ADisturbedMeasurementNeverReplacesACleanOne) {
   const auto tables = [](double seconds) {
     std::map<std::string, SizeTable> made;
