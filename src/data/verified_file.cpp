@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cinttypes>
 #include <cstring>
 #include <optional>
 
+#include "base/digests.h"
 #include "base/error.h"
 
 namespace lockstep {
@@ -43,20 +43,6 @@ FileState state_of(const fs::path& path) {
           .nanoseconds = info.st_mtim.tv_nsec};
 }
 
-uint64_t digest_of(const fs::path& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
-                                                             std::fclose);
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
-                                                                              XXH3_freeState);
-  if (!file || !state) throw Failure("cannot read {}: {}", path.string(), std::strerror(errno));
-  XXH3_64bits_reset(state.get());
-  std::vector<uint8_t> block(1 << 18);
-  while (const size_t count = std::fread(block.data(), 1, block.size(), file.get()))
-    XXH3_64bits_update(state.get(), block.data(), count);
-  if (std::ferror(file.get())) throw Failure("cannot read {} to its end", path.string());
-  return XXH3_64bits_digest(state.get());
-}
-
 std::optional<Record> recorded(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(record_path(path), error)) return std::nullopt;
@@ -84,7 +70,8 @@ Verified verify(const fs::path& path) {
   if (!known) return Verified::unknown;
   const FileState now = state_of(path);
   if (known->state == now) return Verified::intact;
-  if (now.size != known->state.size || digest_of(path) != known->digest) return Verified::damaged;
+  if (now.size != known->state.size || digest_of_file(path) != known->digest)
+    return Verified::damaged;
   write_record(path, {known->digest, now});
   return Verified::intact;
 }
@@ -92,7 +79,7 @@ Verified verify(const fs::path& path) {
 // The state is taken first: a change while the digest is computed is noticed the next time.
 void record_digest(const fs::path& path) {
   const FileState state = state_of(path);
-  write_record(path, {digest_of(path), state});
+  write_record(path, {digest_of_file(path), state});
 }
 
 void install_verified(const fs::path& file, const fs::path& folder) {

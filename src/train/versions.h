@@ -4,6 +4,6 @@
 
 namespace lockstep {
 
-std::string versions_text();  // "lockstep 0.1.0, oneDNN 2.6.3, ..."
+std::string versions_text();  // "lockstep 0.2.0, oneDNN 2.6.3, ..."
 
 }  // namespace lockstep

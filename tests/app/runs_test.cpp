@@ -254,7 +254,12 @@ TEST_F(RunsOfAProgram, EpochsAreFractionalWhereARunEndedWithinOne) {
 TEST_F(RunsOfAProgram, APointOfASimulationHasAFolderOfItsOwn) {
   const std::string simulate =
       "lockstep simulate points.toml --engine analytic --quiet --cluster 10gbe-8x16 ";
-  ASSERT_EQ(shell(simulate + "--ranks 8 --nodes 1,2,4").code, 0);
+  // The first one measures this machine, and patiently where it is busy.
+  const Ended first =
+      Process({"bash", "-c", LOCKSTEP_PROGRAM + simulate.substr(8) + "--ranks 8 --nodes 1,2,4"},
+              folder())
+          .wait(std::chrono::seconds(240));
+  ASSERT_EQ(first.code, 0) << first.err;
   for (const char* nodes : {"1", "2", "4"})
     EXPECT_TRUE(fs::exists(folder() / "runs/points-simulated" /
                            (std::string("ranks-8-nodes-") + nodes) / "summary.json"))
