@@ -48,9 +48,9 @@ def iris(rounds, folder):
         theirs += json.loads(out)
     os.sched_setaffinity(0, cores)
     shutil.rmtree(memory, ignore_errors=True)
-    mine, disk, rival = (statistics.median(times) for times in (ours, synced, theirs))
+    mine, disk, pytorch_seconds = (statistics.median(times) for times in (ours, synced, theirs))
     print(f"iris-mlp, 100 epochs: whole process {mine * 1e3:.1f} ms ({disk * 1e3:.1f} ms with its files synced to this disk), "
-          f"PyTorch's loop alone {rival * 1e3:.0f} ms: {rival / mine:.1f} x ({rival / disk:.1f} x) (must 20, aim 100)")
+          f"PyTorch's loop alone {pytorch_seconds * 1e3:.0f} ms: {pytorch_seconds / mine:.1f} x ({pytorch_seconds / disk:.1f} x) (must 20, aim 100)")
 
 
 def threads():
