@@ -37,7 +37,7 @@ struct TrainConfig {
   int64_t early_stopping = 0;    // epochs without a better validation loss; 0: never
   std::string keep = "last";     // which weights are saved: last, or best by validation loss
   int64_t checkpoint_every = 0;  // steps between checkpoints; 0: only when interrupted
-  int64_t keep_checkpoints = 2;  // the newest so many
+  int64_t keep_checkpoints = 2;  // of the newest
   int64_t log_every = 50;        // steps between lines of metrics.jsonl; 0: epochs only
 };
 

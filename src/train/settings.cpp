@@ -189,7 +189,7 @@ const std::vector<Setting>& settings() {
        "(strategies whose ranks differ: at the end of epochs)",
        [](C& c) -> T { return &c.train.checkpoint_every; }},
       {"train.keep_checkpoints",
-       "keep the newest so many checkpoints: a damaged one is passed over",
+       "how many of the newest checkpoints are kept: a damaged one is passed over",
        [](C& c) -> T { return &c.train.keep_checkpoints; },
        {},
        1},

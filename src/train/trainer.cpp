@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <sstream>
 
 #include "base/digests.h"
@@ -12,6 +11,7 @@
 #include "nn/hugging_face.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
+#include "train/resumable.h"
 
 namespace lockstep {
 namespace {
@@ -32,37 +32,6 @@ bool all_finite(std::span<const float> values) {
 }
 
 std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
-
-std::string text_of(const TomlValue& value) {
-  struct Text {
-    std::string operator()(const std::string& text) const { return toml_string(text); }
-    std::string operator()(const std::vector<std::string>& list) const {
-      return fmt::format("[{}]", fmt::join(list, "; "));
-    }
-    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-    std::string operator()(int64_t number) const { return fmt::format("{}", number); }
-    std::string operator()(double number) const { return fmt::format("{}", number); }
-  };
-  return std::visit(Text{}, value.data);
-}
-
-std::map<std::string, TomlValue> values_of(const std::string& configuration) {
-  const TomlValues values = parse_toml(configuration, "the configuration in the checkpoint");
-  return {values.begin(), values.end()};
-}
-
-// What a checkpoint was written with must still hold. A key that is newer than the checkpoint had
-// its default.
-void expect_same_run(const std::string& before, const std::string& now) {
-  std::map<std::string, TomlValue> was = values_of(before);
-  was.merge(values_of(lasting_toml({})));
-  for (const auto& [key, value] : values_of(now))
-    if (const TomlValue& old = was.at(key); old.data != value.data)
-      throw UserError(
-          "a run cannot be resumed with another configuration: it had '{} = {}', now '{} = {}'; "
-          "leave this as it was, or start a new run",
-          key, text_of(old), key, text_of(value));
-}
 
 }  // namespace
 
@@ -377,7 +346,7 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
   if (info.ranks != ranks_.size())
     throw UserError("the checkpoint in {} is of {} ranks, this run has {}; use --ranks {}",
                     folder.string(), info.ranks, ranks_.size(), info.ranks);
-  expect_same_run(info.config, lasting_toml(config_));
+  expect_resumable(info.config, config_);
   const fs::path path =
       checkpoint_file(folder, info.global_step, info.files == 1 ? 0 : ranks_.rank());
   const Checkpoint c = load_checkpoint(path);
