@@ -39,13 +39,13 @@ struct StepCost {
   // Around messages of a step: with others who train, and with servers. Code; with sparse inputs,
   // arithmetic after messages of the whole arrays.
   double exchange = 0, serving = 0;
-  double load = 0;  // seconds a row
+  double load = 0;  // seconds per row
   // Whole steps against undisturbed ones: their median, and how far medians of 20 ms of steps went
   // (5% and 95% of these medians).
   double typical = 1, low = 1, high = 1;
 
   double step() const;                  // one piece, forward to update
-  void scale_arithmetic(double times);  // it takes so many times as long
+  void scale_arithmetic(double times);  // arithmetic takes this many times as long
 };
 
 // The same for a network and pieces of so many rows, as measured with 1, 2, ... ranks at once on

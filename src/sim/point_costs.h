@@ -37,7 +37,7 @@ void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& 
 NetworkCosts known_costs(const SimulatedPoint& point, const DataSplits& data,
                          const Profile& profile);
 
-// The profile has no cores for so many threads: costs were extrapolated.
+// The profile has fewer cores than threads: costs were extrapolated.
 bool has_too_few_cores(const Profile& profile, const SimulatedPoint& point);
 // How the point's network was measured to scale with threads.
 ThreadScaling known_scaling(const SimulatedPoint& point, const DataSplits& data,

@@ -240,7 +240,8 @@ TEST_F(RunsOfAProgram, AreListedAndRemoved) {
 TEST_F(RunsOfAProgram, WhoseLossRoseSaySo) {
   const Ended ended =
       train("--set optimizer.name=sgd --set optimizer.lr=30 --set train.epochs=2 --out bad");
-  if (ended.code == 0) expect_says(ended.out, {"but the loss rose from", "nothing was learnt"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  expect_says(ended.out, {"but the loss rose from", "nothing was learnt"});
   EXPECT_EQ(Json::parse(text("bad/summary.json"))["loss_rose"], true);
 }
 

@@ -83,7 +83,7 @@ TEST(DisturbanceWatch, RemembersTheQuickestArithmetic) {
   EXPECT_DOUBLE_EQ(watch.quickest(), 2e-6);
 }
 
-// Disturbed so many times, then left alone.
+// Disturbed this many times, then left alone.
 int times_measured(int disturbed, int attempts, double seconds = 1) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
