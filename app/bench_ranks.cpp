@@ -49,7 +49,8 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
                                               {"backend", ranks.backend()},
                                               {"strategy", config.parallel.strategy},
                                               {"oversubscribed", f.oversubscribed},
-                                              {"batch_per_rank", all / training},
+                                              {"batch_per_rank", (all + training - 1) / training},
+                                              {"global_batch", all},
                                               {"steps", steps.size()},
                                               {"samples_per_second", samples / typical},
                                               {"best_samples_per_second", samples / best},
@@ -64,9 +65,10 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
                            .dump(2));
     return;
   }
-  fmt::print("{}{}, batch {} a rank, {}, {}\n{} ranks, {}, strategy {}{}\n", map, config.name,
-             all / training, device->description(), held.provenance, ranks.size(), ranks.backend(),
-             config.parallel.strategy, f.oversubscribed ? ", oversubscribed" : "");
+  fmt::print("{}{}, batch {} per rank, {} global, {}, {}\n{} ranks, {}, strategy {}{}\n", map,
+             config.name, (all + training - 1) / training, all, device->description(),
+             held.provenance, ranks.size(), ranks.backend(), config.parallel.strategy,
+             f.oversubscribed ? ", oversubscribed" : "");
   fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; undisturbed {:.4g} ms; best {})\n",
              with_commas(static_cast<int64_t>(samples / typical)), steps.size(), typical * 1e3,
              undisturbed(steps) * 1e3, with_commas(static_cast<int64_t>(samples / best)));

@@ -8,6 +8,7 @@
 #include "interrupt.h"
 #include "presets.h"
 #include "ranks.h"
+#include "report/numbers.h"
 #include "text.h"
 #include "train/cross_validation.h"
 #include "train/run_claim.h"
@@ -25,25 +26,24 @@ struct Options {
   bool json = false, quiet = false, force = false;
 };
 
-std::string with_deviation(const MeanAndDeviation& m, double scale, const char* unit) {
-  return fmt::format("{:.4g}{} ± {:.2g}{}", m.mean * scale, unit, m.deviation * scale, unit);
-}
-
 std::string summary_table(const CrossvalSummary& s, const std::string& folder) {
-  std::vector<std::vector<std::string>> folds = {{"node", "fold", "loss", "accuracy", "seconds"}};
+  std::vector<std::vector<std::string>> folds = {{"node", "fold", "loss", "accuracy", "time"}};
   for (const FoldResult& r : s.results)
     folds.push_back({std::to_string(r.task.node), std::to_string(r.task.fold),
-                     fmt::format("{:.4f}", r.loss), percent(r.accuracy),
-                     fmt::format("{:.3g}", r.seconds)});
+                     fmt::format("{:.4f}", r.loss), percent(r.accuracy), short_time(r.seconds)});
   std::vector<std::vector<std::string>> rows = {
       {s.name, s.finished ? "finished" : "interrupted"},
       {"data", s.data},
       {"folds", fmt::format("{}{}", s.folds,
                             s.nodes > 1 ? fmt::format(" on each of {} nodes", s.nodes) : "")},
-      {"ranks", fmt::format("{} in {} groups{}", s.ranks, s.groups,
+      {"ranks", fmt::format("{} in {}{}", s.ranks, plural(s.groups, "group"),
                             s.oversubscribed ? ", oversubscribed" : "")},
-      {"accuracy of folds", with_deviation(s.accuracy, 100, "%")},
-      {"loss of folds", with_deviation(s.loss, 1, "")}};
+      {"ranks per fold", std::to_string(s.fold_ranks)},
+      {"batch per rank / global", fmt::format("{} / {}", s.batch_per_rank, s.global_batch)},
+      {"learning rate", fmt::format("{:.4g}", s.learning_rate)},
+      {"accuracy of folds",
+       fmt::format("{} ± {}", percent(s.accuracy.mean), percent(s.accuracy.deviation))},
+      {"loss of folds", fmt::format("{:.4f} ± {:.4f}", s.loss.mean, s.loss.deviation)}};
   for (size_t n = 0; s.nodes > 1 && n < s.node_tests.size(); ++n)
     rows.push_back(
         {fmt::format("model of node {}, held-out part", n),

@@ -14,6 +14,7 @@
 #include "train/evaluator.h"
 #include "train/run_claim.h"
 #include "train/run_folder.h"
+#include "train/step_probe.h"
 #include "train/task_queue.h"
 #include "train/trainer.h"
 #include "train/versions.h"
@@ -209,6 +210,19 @@ class Models {
   fs::path folder_;
 };
 
+// The group that the calling rank is in trains folds with this batch and learning rate.
+void describe_fold(const RunConfig& config, const Communicator& group, int64_t samples,
+                   CrossvalSummary& summary) {
+  const int64_t training =
+      make_strategy(config.parallel, config.optimizer)->training_ranks(group.size());
+  summary.fold_ranks = group.size();
+  summary.global_batch = rows_of_all(config, samples, training);
+  summary.batch_per_rank = (summary.global_batch + training - 1) / training;
+  summary.learning_rate =
+      config.optimizer.lr *
+      (config.schedule.scale_with_ranks ? static_cast<double>(training) : 1.0);
+}
+
 Json evaluation_json(const Evaluation& e) {
   return {{"loss", e.loss}, {"accuracy", e.accuracy}, {"samples", e.samples}};
 }
@@ -318,6 +332,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
                           .model = c.model,
                           .combine = c.combine};
   summary.device = make()->description();
+  describe_fold(config, *group, static_cast<int64_t>(plan.samples[0].train.size()), summary);
   summary.oversubscribed =
       summarise(gather_times(ranks, {}, config.device.threads), ranks.size(), 1, 0, 0)
           .oversubscribed;
@@ -355,6 +370,10 @@ std::string summary_json(const CrossvalSummary& s) {
             {"nodes", s.nodes},
             {"ranks", s.ranks},
             {"groups", s.groups},
+            {"ranks_per_fold", s.fold_ranks},
+            {"batch_per_rank", s.batch_per_rank},
+            {"global_batch", s.global_batch},
+            {"learning_rate", s.learning_rate},
             {"oversubscribed", s.oversubscribed},
             {"model", s.model},
             {"combine", s.combine},

@@ -35,6 +35,9 @@ struct CrossvalSummary {
   std::string name, data, device;
   int64_t seed = 0, parameters = 0;
   int64_t folds = 0, nodes = 1, ranks = 1, groups = 1;
+  // Of the first group's training of a fold; other groups may be one rank smaller.
+  int64_t fold_ranks = 1, batch_per_rank = 0, global_batch = 0;
+  double learning_rate = 0;  // before any schedule, scaled with ranks where the schedule does
   bool oversubscribed = false, finished = true;
   std::string model, combine;
   std::vector<FoldResult> results;     // by node, then fold

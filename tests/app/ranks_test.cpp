@@ -1,130 +1,14 @@
-// Several ranks as a user starts them, and what happens when one of them has an accident.
+// Several ranks as a user starts them.
 
-#include <sys/mount.h>
 #include <sys/resource.h>
 
-#include <fstream>
-#include <map>
 #include <set>
 #include <sstream>
 
-#include "app/process_testing.h"
-#include "nn/safetensors.h"
+#include "app/ranks_testing.h"
 
 namespace lockstep {
 namespace {
-
-constexpr const char* digits = R"(
-name = "digits"
-[model]
-layers = ["conv 4 3x3 relu", "maxpool 2", "dropout 0.2", "dense 24 relu", "dense 10"]
-[data]
-name = "mnist-sample"
-limit = 400
-[train]
-epochs = 2
-batch = 40
-[parallel]
-batch = "global"
-timeout = 20
-)";
-
-class RanksOfAProgram : public CommandLine {
- protected:
-  RanksOfAProgram() {
-    write("digits.toml", digits);
-    if (::geteuid() == 0) {
-      ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-      ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    }
-  }
-
-  Arguments train(const Arguments& more) {
-    Arguments all = {"train", "digits.toml", "--quiet", "--json"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  // Replaces what an earlier one of the test left.
-  Json trained(const Arguments& more) {
-    Arguments all = train(more);
-    all.emplace_back("--force");
-    return json(all);
-  }
-
-  double difference(const std::string& a, const std::string& b) {
-    const auto one = read_safetensors(folder() / a / "model/model.safetensors").tensors;
-    const auto two = read_safetensors(folder() / b / "model/model.safetensors").tensors;
-    double largest = one.size() == two.size() ? 0 : 1e9;
-    for (size_t t = 0; t < one.size() && t < two.size(); ++t)
-      for (size_t i = 0; i < one[t].values.size(); ++i)
-        largest = std::max(largest, std::abs(double(one[t].values[i]) - two[t].values[i]));
-    return largest;
-  }
-
-  // Processes that run in this test's folder: the program, mpiexec and ranks.
-  std::vector<pid_t> processes_here() {
-    std::vector<pid_t> found;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
-      const std::string name = entry.path().filename();
-      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      if (fs::read_symlink(entry.path() / "cwd", ignored) == folder())
-        found.push_back(std::stoi(name));
-    }
-    return found;
-  }
-  std::map<int, pid_t> rank_processes() {
-    std::map<int, pid_t> found;
-    for (const pid_t pid : processes_here()) {
-      std::ifstream environment(fmt::format("/proc/{}/environ", pid));
-      const std::string key = "OMPI_COMM_WORLD_RANK=";
-      for (std::string word; std::getline(environment, word, '\0');)
-        if (word.starts_with(key)) found[std::stoi(word.substr(key.size()))] = pid;
-    }
-    return found;
-  }
-  static pid_t parent_of(pid_t pid) {
-    std::ifstream status(fmt::format("/proc/{}/status", pid));
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with("PPid:")) return std::stoi(line.substr(5));
-    return 0;
-  }
-
-  // The step of the newest checkpoint in "run" that is whole; -1: there is none.
-  int64_t newest_checkpoint() const {
-    int64_t newest = -1;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder() / "run/checkpoints", ignored))
-      if (fs::exists(entry.path() / "digests.txt"))
-        newest = std::max<int64_t>(newest, std::stoll(entry.path().filename().string().substr(5)));
-    return newest;
-  }
-
-  // A run without end, once it has made some steps.
-  std::unique_ptr<Process> running(const Arguments& more) {
-    Arguments arguments = train({"--out", "run", "--set", "train.epochs=1000000", "--set",
-                                 "train.log_every=1", "--set", "train.checkpoint_every=50"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    auto process = std::make_unique<Process>(program(arguments), folder());
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (newest_checkpoint() < 0 && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_GE(newest_checkpoint(), 0) << "training did not start";
-    return process;
-  }
-
-  void expect_nobody_left() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    EXPECT_TRUE(rank_processes().empty());
-  }
-  // The newest checkpoint is whole: training goes on from it.
-  void expect_resumable(const std::string& ranks) {
-    const int64_t epochs = newest_checkpoint() / 10 + 2;
-    const Ended ended = lockstep({"train", "--resume", "run", "--quiet", "--ranks", ranks, "--set",
-                                  "train.epochs=" + std::to_string(epochs)});
-    EXPECT_EQ(ended.code, 0) << ended.err;
-  }
-};
 
 TEST_F(RanksOfAProgram, EqualOneRankOnThreadsAndOnMpi) {
   const std::string mlp = "model.layers=[\"dense 32 relu\", \"dropout 0.2\", \"dense 10\"]";
@@ -237,60 +121,6 @@ TEST_F(RanksOfAProgram, ScatterGatherDealsOutTheSamplesOfRankZero) {
   }
 }
 
-TEST_F(RanksOfAProgram, AKilledRankEndsTheJobAndIsNamed) {
-  const auto process = running({"--ranks", "3"});
-  ::kill(rank_processes()[1], SIGKILL);
-  const Ended ended = process->wait(std::chrono::seconds(25));
-  EXPECT_EQ(ended.code, 1);
-  expect_says(ended.err, {"rank 1 on host", "signal 9"});
-  expect_nobody_left();
-  expect_resumable("3");
-}
-
-// Files in memory or of MPI's session that a rank has mapped.
-std::vector<fs::path> shared_files(pid_t rank) {
-  std::vector<fs::path> files;
-  std::ifstream maps("/proc/" + std::to_string(rank) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const size_t at = line.find('/');
-    if (at == std::string::npos || line.ends_with(" (deleted)")) continue;
-    const std::string path = line.substr(at);
-    if (path.starts_with("/dev/shm/") || path.find("/ompi.") != std::string::npos)
-      files.emplace_back(path);
-  }
-  return files;
-}
-
-TEST_F(RanksOfAProgram, AKilledMpiexecLeavesNoRankAndNoSharedMemory) {
-  const auto process = running({"--ranks", "2"});
-  const pid_t rank = rank_processes()[0];
-  const std::vector<fs::path> files = shared_files(rank);
-  ASSERT_FALSE(files.empty());
-  ::kill(parent_of(rank), SIGKILL);
-  const Ended ended = process->wait(std::chrono::seconds(25));
-  EXPECT_TRUE(rank_processes().empty());
-  EXPECT_EQ(ended.code, 1);
-  expect_says(ended.err, {"mpiexec was ended by signal 9"});
-  for (const fs::path& file : files) EXPECT_FALSE(fs::exists(file)) << file;
-}
-
-TEST_F(RanksOfAProgram, WhatAKilledProgramLeavesIsRemovedByTheNextOne) {
-  const auto process = running({"--ranks", "2"});
-  const pid_t rank = rank_processes()[0];
-  const std::vector<fs::path> files = shared_files(rank);
-  ASSERT_FALSE(files.empty());
-  process->signal(SIGSTOP);  // it has no time to clean up after mpiexec
-  ::kill(parent_of(rank), SIGKILL);
-  process->signal(SIGKILL);
-  process->wait(std::chrono::seconds(25));
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!rank_processes().empty() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_TRUE(rank_processes().empty());
-  trained({"--ranks", "2", "--out", "next"});
-  for (const fs::path& file : files) EXPECT_FALSE(fs::exists(file)) << file;
-}
-
 TEST_F(RanksOfAProgram, CannotBeReachedFromOtherMachines) {
   const auto process = running({"--ranks", "2"});
   std::set<std::string> sockets;
@@ -319,98 +149,6 @@ TEST_F(RanksOfAProgram, CannotBeReachedFromOtherMachines) {
   EXPECT_GT(listening, 0);  // mpiexec does, else this looked at nothing
   process->signal(SIGTERM);
   process->wait(std::chrono::seconds(25));
-}
-
-TEST_F(RanksOfAProgram, AStoppedRankEndsTheJobWithinTheTimeLimitAndIsNamed) {
-  const auto process = running({"--ranks", "3", "--set", "parallel.timeout=2"});
-  ::kill(rank_processes()[2], SIGSTOP);
-  const auto start = std::chrono::steady_clock::now();
-  const Ended ended = process->wait(std::chrono::seconds(25));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2 + 5));
-  EXPECT_EQ(ended.code, 1);
-  expect_says(ended.err, {"waited 2 s", "for rank 2 on host"});
-  expect_nobody_left();
-  expect_resumable("3");
-}
-
-TEST_F(RanksOfAProgram, AFullDiskEndsTheJob) {
-  make_folder(folder() / "run");
-  if (::mount("none", (folder() / "run").c_str(), "tmpfs", 0, "size=16k") != 0)
-    GTEST_SKIP() << "a small disk can be made by root only";
-  const Ended ended = lockstep(train({"--ranks", "2", "--out", "run"}));
-  ::umount((folder() / "run").c_str());
-  EXPECT_EQ(ended.code, 1);
-  expect_says(ended.err, {"rank 0 on host", "cannot write run/", "No space left"});
-  expect_nobody_left();
-}
-
-TEST_F(RanksOfAProgram, StopOnASignalAndGoOnToTheSameBits) {
-  for (const char* backend : {"mpi", "threads"})
-    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-      fs::remove_all(folder() / "run");
-      trained({"--out", "whole", "--ranks", "2", "--backend", backend, "--set", "train.epochs=40"});
-      const auto process =
-          running({"--ranks", "2", "--backend", backend, "--set", "train.epochs=40"});
-      process->signal(signal);
-      const Ended ended = process->wait(std::chrono::seconds(30));
-      EXPECT_EQ(ended.code, 0) << ended.err;
-      if (Json::parse(ended.out)["ending"] == "interrupted") {
-        const Ended rest = lockstep({"train", "--resume", "run", "--quiet", "--json"});
-        EXPECT_EQ(rest.code, 0) << rest.err;
-        EXPECT_EQ(Json::parse(rest.out)["ending"], "finished");
-      }
-      EXPECT_EQ(difference("whole", "run"), 0) << backend << signal;
-    }
-}
-
-TEST_F(RanksOfAProgram, AnEarlierRunsCheckpointIsNotResumed) {
-  trained({"--out", "run", "--set", "train.checkpoint_every=5"});
-  EXPECT_GE(newest_checkpoint(), 0);
-  trained({"--out", "run"});
-  const Ended ended = lockstep({"train", "--resume", "run"});
-  EXPECT_EQ(ended.code, 2);
-  expect_says(ended.err, {"no checkpoint"});
-}
-
-TEST_F(RanksOfAProgram, MetricsOfAResumedRunHaveEveryStepOnce) {
-  const auto process = running({"--ranks", "2"});
-  ::kill(rank_processes()[1], SIGKILL);
-  process->wait(std::chrono::seconds(25));
-  std::ofstream(folder() / "run/metrics.jsonl", std::ios::app) << "{\"train/global_step\": 1, \"cu";
-  const int64_t epochs = newest_checkpoint() / 10 + 2;
-  const Ended ended = lockstep(
-      {"train", "--resume", "run", "--quiet", "--set", "train.epochs=" + std::to_string(epochs)});
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  std::map<int64_t, int> steps;
-  std::ifstream lines(folder() / "run/metrics.jsonl");
-  for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, false);
-    ASSERT_FALSE(json.is_discarded()) << line;
-    if (json.contains("train/loss")) ++steps[json["train/global_step"].get<int64_t>()];
-  }
-  EXPECT_EQ(steps.size(), static_cast<size_t>(epochs * 10));
-  EXPECT_EQ(steps.rbegin()->first, epochs * 10);
-  for (const auto& [step, times] : steps) EXPECT_EQ(times, 1) << step;
-}
-
-TEST_F(RanksOfAProgram, ThatDivergeTogetherKeepAModel) {
-  for (const char* backend : {"threads", "mpi"}) {
-    const Ended ended =
-        lockstep(train({"--out", backend, "--ranks", "2", "--backend", backend, "--set",
-                        "optimizer.name=sgd", "--set", "optimizer.lr=1e30"}));
-    EXPECT_EQ(ended.code, 1);
-    expect_says(ended.err, {"diverged", "are kept"});
-    EXPECT_TRUE(fs::exists(folder() / backend / "model/model.safetensors")) << backend;
-  }
-}
-
-TEST_F(RanksOfAProgram, AnEarlySignalIsNotLost) {
-  Process process(program(train({"--out", "run", "--ranks", "2", "--set", "train.epochs=1000000"})),
-                  folder());
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  process.signal(SIGTERM);
-  const Ended ended = process.wait(std::chrono::seconds(20));
-  EXPECT_EQ(ended.code, 0) << ended.err;
 }
 
 TEST_F(RanksOfAProgram, LeaveATraceWithALaneEach) {
@@ -496,6 +234,8 @@ TEST_F(RanksOfAProgram, AreBenchedToo) {
     const Json figures = json({"bench", "digits.toml", "--ranks", "2", "--backend", backend,
                                "--seconds", "0.2", "--json"});
     EXPECT_EQ(figures["ranks"], 2);
+    EXPECT_EQ(figures["batch_per_rank"], 20);
+    EXPECT_EQ(figures["global_batch"], 40);
     EXPECT_GT(figures["samples_per_second"], 0);
   }
 }

@@ -172,5 +172,23 @@ TEST_F(Studies, CrossvalidationsHaveTheSameNumbersOnRanks) {
   EXPECT_EQ(lockstep({"crossval"}).code, 2);
 }
 
+TEST_F(Studies, CrossvalidationsSayWhichBatchAFoldWasTrainedWith) {
+  const Arguments base = {"crossval", "iris-mlp",       "--folds", "2",
+                          "--set",    "train.epochs=1", "--quiet", "--ranks",
+                          "2",        "--groups",       "1"};
+  Arguments as_json = base, as_table = base;
+  as_json.insert(as_json.end(), {"--out", "a", "--json", "--set", "schedule.scale_with_ranks=true"});
+  as_table.insert(as_table.end(), {"--out", "b"});
+  const Json summary = json(as_json);
+  EXPECT_EQ(summary["ranks_per_fold"], 2);
+  EXPECT_EQ(summary["global_batch"], 60);  // a fold has 60 of 120 samples, two batches of 64 more
+  EXPECT_EQ(summary["batch_per_rank"], 30);
+  EXPECT_DOUBLE_EQ(summary["learning_rate"].get<double>(), 0.002);
+  const Ended table = lockstep(as_table);
+  ASSERT_EQ(table.code, 0) << table.err;
+  expect_says(table.out, {"2 in 1 group\n", "batch per rank / global", " 30 / 60\n",
+                          "learning rate ", " 0.001\n"});
+}
+
 }  // namespace
 }  // namespace lockstep
