@@ -8,6 +8,7 @@ no shared memory may be left; a full disk must be a clear failure; every flipped
 The exit code is 1 where one of these does not hold.
 """
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -78,8 +79,24 @@ def processes_in(folder):
     return found
 
 
-def shared_memory():
-    return {p.name for p in pathlib.Path("/dev/shm").glob("lockstep-ranks-*")} | {p.name for p in pathlib.Path("/dev/shm").glob("vader_*")}
+def is_abandoned(folder):
+    """A job holds a lock on its folder as long as it runs: what other tests use at the same time is not left behind."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False  # gone by now
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def abandoned_memory():
+    folder = pathlib.Path("/dev/shm")
+    return {p.name for p in folder.glob("lockstep-ranks-*") if is_abandoned(p)} | {p.name for p in folder.glob("vader_*")}
 
 
 def has_checkpoint(run_folder):
@@ -110,7 +127,7 @@ class Campaign:
         expected, seconds = self.undisturbed(way)
         out, name, kills = self.folder / "run", f"run {number} ({' '.join(WAYS[way]) or 'one rank'})", 0
         shutil.rmtree(out, ignore_errors=True)
-        before = shared_memory()
+        before = abandoned_memory()
         while True:
             resumes = has_checkpoint(out)
             words = ["train", "--resume", str(out), "--quiet"] if resumes else ["train", "victim.toml", "--quiet", "--out", str(out), "--force", *WAYS[way]]
@@ -147,7 +164,13 @@ class Campaign:
         check_metrics(out, name)
         if "mpi" in WAYS[way]:  # one more job removes what a killed one could not
             run([self.program, "train", "victim.toml", "--quiet", "--out", str(self.folder / "sweeper"), "--force", "--set", "train.epochs=1", *WAYS[way]], self.folder)
-        if more := shared_memory() - before:
+        more = abandoned_memory() - before
+        for _ in range(50):  # a job that is about to lock its folder, or to remove it
+            if not more:
+                break
+            time.sleep(0.1)
+            more &= abandoned_memory()
+        if more:
             complain(f"{name}: shared memory {sorted(more)} was left")
         return kills
 
