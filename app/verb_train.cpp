@@ -66,6 +66,10 @@ void train_rank(const RunConfig& config, const Options& options, const Baseline*
   const fs::path path = gather_texts(ranks, claim ? claim->path().string() : "")[0];
   std::optional<ResumedFrom> resumed;
   if (resumes) resumed = trainer.resume(path / "checkpoints");
+  // Killed before it had a summary, a run still needs its model.
+  if (resumed && resumed->has_all_epochs && fs::exists(path / "summary.json"))
+    throw UserError("{} is finished: all its epochs are done; set train.epochs higher to go on",
+                    path.string());
   std::unique_ptr<RunFolder> folder;
   Progress progress(clock, options.quiet);
   CheckpointPlace checkpoints{.folder = path / "checkpoints"};

@@ -128,7 +128,7 @@ class Campaign:
         out, name, kills = self.folder / "run", f"run {number} ({' '.join(WAYS[way]) or 'one rank'})", 0
         shutil.rmtree(out, ignore_errors=True)
         before = abandoned_memory()
-        while True:
+        for _ in range(20):
             resumes = has_checkpoint(out)
             words = ["train", "--resume", str(out), "--quiet"] if resumes else ["train", "victim.toml", "--quiet", "--out", str(out), "--force", *WAYS[way]]
             process = subprocess.Popen([self.program, *words], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -159,6 +159,9 @@ class Campaign:
             summary = out / "summary.json"
             if summary.exists() and json.loads(summary.read_text())["ending"] == "finished":
                 break
+        else:
+            complain(f"{name}: not finished after 20 starts; the last said: {error.strip()}")
+            return kills
         if weights(out) != expected:
             complain(f"{name}: other weights after {kills} kills")
         check_metrics(out, name)

@@ -30,13 +30,17 @@ Json position_json(const Position& at) {
           {"epoch_samples", at.epoch_samples},
           {"best_loss", at.best_loss},
           {"best_epoch", at.best_epoch},
-          {"first_loss", at.first_loss}};
+          {"first_loss", at.first_loss},
+          {"last_loss", at.last_loss},
+          {"last_accuracy", at.last_accuracy}};
 }
 
 Position position_from(const Json& json) {
   const auto number = [&](const char* key) {
     return json.at(key).is_null() ? std::nan("") : json.at(key).get<double>();
   };
+  // Earlier versions did not keep it.
+  const auto if_kept = [&](const char* key) { return json.contains(key) ? number(key) : 0; };
   return {.epoch = json.at("epoch").get<int64_t>(),
           .step = json.at("step").get<int64_t>(),
           .global_step = json.at("global_step").get<int64_t>(),
@@ -45,7 +49,9 @@ Position position_from(const Json& json) {
           .epoch_samples = json.at("epoch_samples").get<int64_t>(),
           .best_loss = number("best_loss"),
           .best_epoch = json.at("best_epoch").get<int64_t>(),
-          .first_loss = json.contains("first_loss") ? number("first_loss") : 0};
+          .first_loss = if_kept("first_loss"),
+          .last_loss = if_kept("last_loss"),
+          .last_accuracy = if_kept("last_accuracy")};
 }
 
 CheckpointInfo read_info(const fs::path& path) { return info_from(read_text(path), path.string()); }

@@ -20,6 +20,7 @@ struct Position {
   double best_loss = 0;
   int64_t best_epoch = 0;
   double first_loss = 0;  // of the run's first step; 0: none was made, or not known
+  double last_loss = 0, last_accuracy = 0;  // training figures of the epoch before this one
 };
 
 // All that a rank needs to go on as if nothing had happened: where it was, arrays and counters.
@@ -76,6 +77,7 @@ struct CheckpointPlace {
 struct ResumedFrom {
   int64_t global_step = 0;
   int64_t metrics_bytes = -1;
+  bool has_all_epochs = false;       // nothing is left but to evaluate and save the model
   bool has_digests = true;           // what was loaded was compared with its digests
   std::vector<std::string> damaged;  // newer checkpoints that were passed over, and why
 };

@@ -275,6 +275,11 @@ void Trainer::keep_if_best(const EpochReport& report) {
   if (config_.train.keep == "best") best_ = snapshot(report.epoch);
 }
 
+bool Trainer::has_stopped_improving() const {
+  const int64_t patience = config_.train.early_stopping;
+  return patience > 0 && at_.epoch - 1 - at_.best_epoch >= patience;
+}
+
 std::vector<Optimizer*> Trainer::all_optimizers() {
   std::vector<Optimizer*> all = strategy_->optimizers();
   all.insert(all.begin(), &optimizer_);
@@ -367,10 +372,6 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
     return found->second;
   };
   expect_possible(c.at, path);
-  if (c.at.epoch > epochs_)
-    throw UserError(
-        "this run is finished: {} of {} epochs are done; set train.epochs higher to go on",
-        c.at.epoch - 1, epochs_);
   at_ = c.at;
   fill("weights", parameters_.weights());
   fill("state", parameters_.state());
@@ -387,6 +388,7 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
       fill(fmt::format("optimizer{}/{}", i, k), optimizers[i]->arrays()[k]);
   }
   for (const auto& [key, target] : strategy_->counters()) *target = counter(key);
+  from.has_all_epochs = at_.epoch > epochs_ || has_stopped_improving();
   from.global_step = info.global_step;
   from.metrics_bytes = info.metrics_bytes;
   from.has_digests = fs::exists(digests_path(path.parent_path()));
@@ -442,7 +444,12 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
                   .learning_rate = config_.optimizer.lr *
                                    (config_.schedule.scale_with_ranks ? training_ranks_ : 1)};
   int64_t last_epoch = at_.epoch;
-  while (at_.epoch <= epochs_) {
+  if (at_.epoch > epochs_ || has_stopped_improving()) {  // resumed after the last epoch
+    summary.train_loss = at_.last_loss;
+    summary.train_accuracy = at_.last_accuracy;
+    summary.validation = evaluate_together(data_.validation.get());
+  }
+  while (at_.epoch <= epochs_ && !has_stopped_improving()) {
     const EpochReport report = train_epoch();
     expect_finite_weights();
     last_epoch = at_.epoch;
@@ -464,14 +471,13 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
     ++at_.epoch;
     at_.step = at_.epoch_correct = at_.epoch_samples = 0;
     at_.epoch_loss = 0;
+    at_.last_loss = report.loss;
+    at_.last_accuracy = report.accuracy;
     // Ranks that go their own ways meet here only.
     if (config_.train.checkpoint_every > 0 && !strategy_->results_are_global()) write_checkpoint();
-    const int64_t patience = config_.train.early_stopping;
-    if (patience > 0 && report.epoch - at_.best_epoch >= patience) {
-      summary.ending = Ending::early;
-      break;
-    }
   }
+  if (summary.ending == Ending::finished && has_stopped_improving())
+    summary.ending = Ending::early;
   summary.epochs = epochs_done();
   summary.first_loss = at_.first_loss;
   if (summary.ending != Ending::interrupted) strategy_->finish(worker_);

@@ -71,6 +71,39 @@ TEST_F(Checkpoints, StrategiesWhoseRanksDifferGoOnToo) {
   expect_same_end(config, folder() / "a", 9);
 }
 
+// As after a kill between the last checkpoint and the model.
+TEST_F(Checkpoints, ARunWhoseLastCheckpointHasAllEpochsStillEndsWithAModel) {
+  for (const char* strategy : {"parameter-server", "average-weights", "all-reduce"}) {
+    RunConfig config = config_for(strategy, 3);
+    config.model.layers = {"dense 30 relu", "dense 10"};
+    config.train.checkpoint_every = 1;
+    const ParallelTraining whole(config, folder() / strategy);
+    const ParallelTraining rest(config, folder() / strategy, true);
+    EXPECT_EQ(rest.weights, whole.weights) << strategy;
+    EXPECT_EQ(rest.summary.ending, Ending::finished);
+    EXPECT_EQ(rest.summary.epochs, whole.summary.epochs);
+    EXPECT_EQ(rest.summary.train_loss, whole.summary.train_loss) << strategy;
+    EXPECT_EQ(rest.summary.train_accuracy, whole.summary.train_accuracy);
+    EXPECT_EQ(rest.summary.validation->loss, whole.summary.validation->loss);
+    EXPECT_EQ(rest.summary.test->loss, whole.summary.test->loss);
+  }
+}
+
+TEST_F(Checkpoints, ARunThatStoppedEarlyDoesNotTrainOn) {
+  RunConfig config = config_for("average-weights", 2);
+  config.model.layers = {"dense 30 relu", "dense 10"};
+  config.optimizer.lr = 0.1;  // never gets better
+  config.train.epochs = 40;
+  config.train.early_stopping = 2;
+  config.train.checkpoint_every = 1;
+  const ParallelTraining whole(config, folder());
+  ASSERT_EQ(whole.summary.ending, Ending::early);
+  const ParallelTraining rest(config, folder(), true);
+  EXPECT_EQ(rest.summary.ending, Ending::early);
+  EXPECT_EQ(rest.summary.epochs, whole.summary.epochs);
+  EXPECT_EQ(rest.weights, whole.weights);
+}
+
 TEST_F(Checkpoints, TheNewestTwoAreKeptOrAsManyAsAreWanted) {
   RunConfig config = config_for("all-reduce", 1);
   config.train.checkpoint_every = 5;
