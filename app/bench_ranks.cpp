@@ -10,18 +10,18 @@
 #include "ranks.h"
 #include "text.h"
 #include "train/diagnosis.h"
+#include "train/shares.h"
 #include "train/step_probe.h"
 
 namespace lockstep {
 
-void bench_rank(const RunConfig& config, const Held& held, double seconds, bool json,
+void bench_rank(const RunConfig& config, const HeldBatches& held, double seconds, bool json,
                 Communicator& ranks) {
   const WallClock clock;
   const std::string map = bind_rank(config, ranks);
   const std::unique_ptr<Device> device = make_device(config.device);
-  const int training =
-      make_strategy(config.parallel, config.optimizer)->training_ranks(ranks.size());
-  const int64_t all = rows_of_all(config, held.samples, training);
+  const int training = training_ranks(config.parallel, ranks.size());
+  const int64_t all = rows_per_step(config, held.samples, training);
   StepProbe probe(config, held, all, ranks, *device, clock);
   probe.initialise();
 
@@ -39,8 +39,8 @@ void bench_rank(const RunConfig& config, const Held& held, double seconds, bool 
                                       probe.share().all, config.parallel.strategy);
   const std::vector<double>& steps = probe.step_seconds();
   const double typical = median(steps), best = *std::ranges::min_element(steps);
-  const int64_t batches_a_step = probe.strategy().one_step_an_epoch() ? count : 1;
-  const double samples = static_cast<double>(all * batches_a_step);
+  const int64_t batches_per_step = probe.traits().one_update_per_epoch ? count : 1;
+  const double samples = static_cast<double>(all * batches_per_step);
   if (json) {
     fmt::print("{}\n", nlohmann::ordered_json{{"name", config.name},
                                               {"data", held.provenance},

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "comm/backend/mpi.h"
 #include "comm/backend/threads.h"
+#include "data/sources/registry.h"
 #include "launch.h"
 #include "parallel/strategy.h"
 #include "train/scattered_dataset.h"
@@ -59,22 +60,25 @@ void expect_same(Communicator& ranks, uint64_t mine, const std::string& what,
 
 }  // namespace
 
+bool holds_parts(const RunConfig& config) {
+  return traits_of(config.parallel).root_deals_samples || config.data.reading == Reading::own_part;
+}
+
 void add_rank_options(CLI::App& verb, RankOptions& options) {
   verb.add_option("--ranks", options.ranks, "same as --set parallel.ranks=N")
       ->check(CLI::Range(1, 100000));
   verb.add_option("--backend", options.backend, "what ranks are: mpi or threads")
-      ->check(CLI::IsMember({"mpi", "threads"}));
+      ->check(CLI::IsMember(all_texts<Backend>()));
   verb.add_option("--affinity", options.affinity,
                   "bind ranks to cores: none, compact, scatter, or a list such as 0,1,2,4");
 }
 
 void apply(const RankOptions& options, RunConfig& config) {
   if (options.ranks > 0) config.parallel.ranks = options.ranks;
-  if (!options.backend.empty()) config.parallel.backend = options.backend;
+  if (!options.backend.empty()) config.parallel.backend = *from_text<Backend>(options.backend);
   if (!options.affinity.empty()) config.parallel.affinity = options.affinity;
   // Ranks that hold only their part of the samples keep it.
-  if (config.parallel.strategy == "scatter-gather" || config.data.reading == "own-part")
-    config.parallel.parts = "contiguous";
+  if (holds_parts(config)) config.parallel.parts = Parts::contiguous;
   check(config);
   const int started = mpi_job_size();
   if (started == 0) return;
@@ -82,14 +86,14 @@ void apply(const RankOptions& options, RunConfig& config) {
     throw UserError("--ranks {} within a job of {} ranks; leave it out, mpiexec decides",
                     options.ranks, started);
   config.parallel.ranks = started;
-  config.parallel.backend = "mpi";
+  config.parallel.backend = Backend::mpi;
 }
 
 void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank_main) {
   const ParallelConfig& p = config.parallel;
   if (mpi_job_size() > 0)
     run_mpi_rank(p.timeout, rank_main);
-  else if (p.ranks == 1 || p.backend == "threads")
+  else if (p.ranks == 1 || p.backend == Backend::threads)
     run_thread_ranks(static_cast<int>(p.ranks), p.timeout, rank_main);
   else
     launch_ranks(p.ranks);
@@ -120,10 +124,10 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks) 
                      ranks.rank() == 0 ? say_to_stderr : Say([](const std::string&) {}), nullptr,
                      own);
   };
-  const bool own_part = config.data.reading == "own-part" && ranks.size() > 1;
+  const bool own_part = config.data.reading == Reading::own_part && ranks.size() > 1;
   // Posts are text in memory: all ranks read them, rank 0 deals out nothing.
-  const bool scatters = config.parallel.strategy == "scatter-gather" && ranks.size() > 1 &&
-                        config.data.name != "posts";
+  const bool scatters = traits_of(config.parallel).root_deals_samples && ranks.size() > 1 &&
+                        find_source(config.data.name).kind != SampleKind::posts;
   DataSplits* mine = &all_;
   if (own_part || scatters) {
     const std::lock_guard lock(mutex_);
@@ -131,8 +135,7 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks) 
   }
   if (own_part) {
     // Servers train on nothing, but read along, since all ranks do it together.
-    const int training =
-        make_strategy(config.parallel, config.optimizer)->training_ranks(ranks.size());
+    const int training = training_ranks(config.parallel, ranks.size());
     const OwnPart own{std::min(ranks.rank(), training - 1), training,
                       [&](const fs::path& path, uint64_t from, std::span<uint8_t> out) {
                         ranks.read_file(path.string(), static_cast<int64_t>(from),
@@ -157,7 +160,7 @@ void expect_agreement(const RunConfig& config, const DataSplits& data, Communica
   expect_same(ranks, XXH3_64bits(text.data(), text.size()), "another configuration",
               "give all ranks the same words and files");
   // Ranks that hold only their part have nothing to compare.
-  if (config.data.reading == "own-part" || config.parallel.strategy == "scatter-gather") return;
+  if (holds_parts(config)) return;
   expect_same(ranks, digest(*data.train), "other training samples",
               "look at the data folder ($LOCKSTEP_DATA) on its host");
 }

@@ -19,6 +19,9 @@ struct RankOptions {
 void add_rank_options(CLI::App& verb, RankOptions& options);
 void apply(const RankOptions& options, RunConfig& config);
 
+// Whether ranks hold only their own part of the training samples.
+bool holds_parts(const RunConfig& config);
+
 // Runs `rank_main` on every rank that the configuration asks for, or that mpiexec or srun has
 // started: as threads of this process, as this process's rank, or by starting this program again
 // under mpiexec, in which case this process ends with their exit code.

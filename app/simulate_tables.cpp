@@ -87,7 +87,7 @@ void print_predictions(const std::vector<SimulatedPoint>& points,
        "hidden ms", "MB/rank"}};
   // Which of several strategies and backends, where there are several.
   const auto what = [&](const SimulatedPoint& p) {
-    return p.config.parallel.strategy + ", " + p.config.parallel.backend;
+    return fmt::format("{}, {}", p.config.parallel.strategy, to_text(p.config.parallel.backend));
   };
   const bool many = std::any_of(points.begin(), points.end(), [&](const SimulatedPoint& p) {
     return what(p) != what(points.front()) && p.config.parallel.ranks > 1;
@@ -130,7 +130,7 @@ void print_validation(const std::vector<Validated>& all, bool json) {
     const bool disturbed = !v.disturbed_by.empty();
     errors.push_back({v.error(), disturbed});
     undisturbed.push_back({v.undisturbed_error(), disturbed});
-    rows.push_back({p.strategy, p.backend, std::to_string(p.ranks), ms(v.predicted.step_seconds),
+    rows.push_back({p.strategy, to_text(p.backend), std::to_string(p.ranks), ms(v.predicted.step_seconds),
                     ms(v.measured), signed_percent(v.error()),
                     ms(v.predicted.undisturbed_step_seconds), ms(v.measured_undisturbed),
                     signed_percent(v.undisturbed_error()), disturbed ? "disturbed" : ""});
@@ -162,7 +162,7 @@ void print_validation(const std::vector<Validated>& all, bool json) {
     for (const Validated& v : all)
       if (!v.disturbed_by.empty())
         fmt::print("  {}, {}, {}: {}\n", v.point.config.parallel.strategy,
-                   v.point.config.parallel.backend, ranks_text(v.predicted.ranks), v.disturbed_by);
+                   to_text(v.point.config.parallel.backend), ranks_text(v.predicted.ranks), v.disturbed_by);
   }
   fmt::print("logged in {}\n", validation_log().string());
 }

@@ -172,7 +172,7 @@ Predictor make_predictor(const RunConfig& config, const CostSource& source,
 Measuring Predictor::measuring_for(const SimulatedPoint& point) {
   if (!own) return Measuring::never;
   const std::string key =
-      network_key(point.config, data.train->sample_shape(), shares_of(point, data).piece);
+      network_key(point.config, data.train->sample_shape(), shares_of(point, data).micro_batch);
   if (!looked_at_.insert(key).second) return Measuring::never;
   return recalibrate ? Measuring::again : Measuring::where_needed;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/toml.h"
+#include "parallel/strategy.h"
 
 namespace lockstep {
 namespace {
@@ -90,10 +91,9 @@ std::vector<SweepEntry> sweep(const RunConfig& config, Predictor& predictor,
       for (const int64_t batch : space.batches)
         for (const int64_t ranks : space.ranks) {
           RunConfig c = config;
-          c.parallel.strategy = strategy;
+          choose_strategy(c.parallel, strategy);
           c.device.threads = threads;
           c.train.batch = batch;
-          if (strategy == "scatter-gather") c.parallel.parts = "contiguous";
           if (ranks == 1 && strategy != space.strategies.front()) continue;
           const std::string key = key_of(c, ranks);
           if (const auto found = kept.find(key); found != kept.end()) {

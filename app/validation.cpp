@@ -10,6 +10,7 @@
 #include "base/run_command.h"
 #include "base/statistics.h"
 #include "data/folders.h"
+#include "parallel/strategy.h"
 #include "sim/disturbance_watch.h"
 #include "sim/measure.h"
 #include "sim/near_cores.h"
@@ -37,7 +38,7 @@ RealRun real_run(const SimulatedPoint& point, const fs::path& scratch, Disturban
   watch.begin();
   run_command(
       {fs::read_symlink("/proc/self/exe").string(), "bench", config.string(), "--ranks",
-       std::to_string(point.config.parallel.ranks), "--backend", point.config.parallel.backend,
+       std::to_string(point.config.parallel.ranks), "--backend", to_text(point.config.parallel.backend),
        "--seconds", std::to_string(seconds_a_round), "--json"},
       scratch, std::chrono::minutes(5), log);
   const std::string text = read_text(log);
@@ -94,7 +95,7 @@ Json to_json(const Validated& v) {
   const ParallelConfig& p = v.point.config.parallel;
   return {{"name", v.point.config.name},
           {"strategy", p.strategy},
-          {"backend", p.backend},
+          {"backend", to_text(p.backend)},
           {"ranks", p.ranks},
           {"batch", v.point.config.train.batch},
           {"predicted_step_seconds", v.predicted.step_seconds},
@@ -179,8 +180,8 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
     const bool is_short = measured.by_ranks.begin()->second.step() < short_step;
     const ParallelConfig& p = points[i].config.parallel;
     const bool two_were_calibrated =
-        p.backend == "threads" && (is_short || data.train->sparse()) &&
-        (p.strategy == "all-reduce" || p.strategy == "parameter-server");
+        p.backend == Backend::threads && (is_short || data.train->sparse()) &&
+        (p.strategy == ParallelConfig{}.strategy || traits_of(p).servers > 0);
     all.push_back(compared(points[i],
                            simulate_point(points[i], data, is_short ? together : own, cluster, how),
                            runs[i], p.ranks == 1 || two_were_calibrated));

@@ -17,6 +17,7 @@
 #include "tensor/peak.h"
 #include "text.h"
 #include "train/held_batches.h"
+#include "train/shares.h"
 #include "train/step_probe.h"
 #include "verbs.h"
 
@@ -69,9 +70,9 @@ void bench(const Options& options) {
   const auto held_batches = [&] {
     if (!options.input.empty()) return noise_batches(config, parse_shape(options.input));
     const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
-    const int64_t training = make_strategy(config.parallel, config.optimizer)
-                                 ->training_ranks(static_cast<int>(config.parallel.ranks));
-    const int64_t all = rows_of_all(config, data.train->size(), training);
+    const int64_t training =
+        training_ranks(config.parallel, static_cast<int>(config.parallel.ranks));
+    const int64_t all = rows_per_step(config, data.train->size(), training);
     return real_batches(config, data, (all + training - 1) / training);
   };
   if (config.parallel.ranks > 1) {
@@ -81,7 +82,7 @@ void bench(const Options& options) {
     return;
   }
   const WallClock clock;
-  const Held held = held_batches();
+  const HeldBatches held = held_batches();
   const int64_t batch = held.rows;
   const std::unique_ptr<Device> device = make_device(config.device);
   const std::unique_ptr<Communicator> self = make_self_communicator();
@@ -92,11 +93,11 @@ void bench(const Options& options) {
   Stopwatch watch(clock, sequence);
   const auto watch_step = [&] {  // which takes time itself
     probe.program().listen(&watch);
-    probe.load_by([&](int64_t) { watch.restart(); });
+    probe.before_micro_batch([&](int64_t) { watch.restart(); });
     probe.run(1);
     watch.lap("update");
     probe.program().listen(nullptr);
-    probe.load_by(nullptr);
+    probe.before_micro_batch(nullptr);
   };
   probe.run(5);
   const double first = std::max(probe.step_seconds().back(), 1e-7);
@@ -160,7 +161,7 @@ void bench(const Options& options) {
              with_commas(static_cast<int64_t>(rate)), steps.size(), step * 1e3,
              undisturbed(steps) * 1e3,
              with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
-  fmt::print("{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} a sample)\n",
+  fmt::print("{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} per sample)\n",
              share * 100, peak / 1e9, short_count(flops));
 }
 
@@ -180,7 +181,7 @@ Examples:
       ->type_name("KEY=VALUE");
   verb->add_option("--input", options->input,
                    "train on noise of this shape instead of the data, e.g. 32x32x3");
-  verb->add_option("--batch", options->batch, "samples a step")->check(CLI::Range(1, 1 << 24));
+  verb->add_option("--batch", options->batch, "samples per step")->check(CLI::Range(1, 1 << 24));
   verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
   verb->add_option("--seconds", options->seconds, "how long to measure")
       ->check(CLI::Range(0.1, 3600.0));

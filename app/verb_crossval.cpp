@@ -71,10 +71,11 @@ void crossval(const Options& options) {
   if (options.groups > 0) config.crossval.groups = options.groups;
   if (options.threads > 0) config.device.threads = options.threads;
   apply(options.ranks, config);
-  if (config.parallel.strategy == "scatter-gather" || config.data.reading == "own-part")
+  if (holds_parts(config))
     throw UserError(
         "a cross-validation needs all samples on every rank: use another parallel.strategy than "
-        "\"scatter-gather\", and data.reading = \"all\"");
+        "\"{}\", or data.reading = \"all\"",
+        config.parallel.strategy);
   if (!resumes && mpi_job_size() == 0) expect_free(options.out, options.force);
   SharedData shared;
   const InterruptGuard interrupt;

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/toml.h"
+#include "parallel/strategy.h"
 #include "presets.h"
 #include "simulating.h"
 #include "text.h"
@@ -51,29 +53,24 @@ std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster,
   const ParallelConfig& p = config.parallel;
   const int64_t batch = config.train.batch;
   if (ranks > 1) {
-    for (const char* name :
-         {"all-reduce", "reduce-broadcast", "parameter-server", "scatter-gather"})
-      if (p.strategy != name)
-        add(key("parallel.strategy", name), [&](Change& c) {
-          c.config.parallel.strategy = name;
-          if (c.config.parallel.strategy == "scatter-gather")
-            c.config.parallel.parts = "contiguous";
-        });
-    add("--set parallel.strategy=average-weights --set parallel.average=steps --set "
-        "parallel.average_steps=8",
-        [](Change& c) {
-          c.config.parallel.strategy = "average-weights";
-          c.config.parallel.average = "steps";
-          c.config.parallel.average_steps = 8;
-        });
-    if (p.strategy == "all-reduce")
+    for (const StrategyEntry& entry : strategies()) {
+      if (p.strategy == entry.name || entry.traits(p).one_update_per_epoch) continue;
+      std::string what = key("parallel.strategy", entry.name);
+      for (const std::string& setting : entry.tuned) what += " --set " + setting;
+      if (entry.traits(p).changes_learning) what += " (changes the accuracy)";
+      add(what, [&](Change& c) {
+        choose_strategy(c.config.parallel, entry.name);
+        for (const std::string& setting : entry.tuned) set_keys(c.config, {parse_assignment(setting)});
+      });
+    }
+    if (traits_of(p).reduces_in_buckets)
       for (const double mb : {0.25, 4.0})
         if (mb != p.bucket_mb)
           add(key("parallel.bucket_mb", mb), [&](Change& c) { c.config.parallel.bucket_mb = mb; });
     add(
         fmt::format("half the ranks: {}", ranks / 2), [](Change&) {}, ranks / 2);
-    if (p.backend == "mpi" && cluster.nodes() == 1)
-      add("--backend threads", [](Change& c) { c.config.parallel.backend = "threads"; });
+    if (p.backend == Backend::mpi && cluster.nodes() == 1)
+      add("--backend threads", [](Change& c) { c.config.parallel.backend = Backend::threads; });
     if (cluster.nodes() > 1) add("links ten times as fast", [](Change& c) { c.faster_link = 10; });
   }
   add(

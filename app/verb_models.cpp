@@ -9,8 +9,8 @@
 #include "nn/sequence.h"
 #include "presets.h"
 #include "text.h"
-#include "train/epoch_feed.h"
 #include "train/rank_memory.h"
+#include "train/shares.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -27,13 +27,8 @@ struct Options {
 // The shape of a well-known source's samples, so that a summary needs no download.
 Shape input_shape(const RunConfig& config, const std::string& given) {
   if (!given.empty()) return parse_shape(given);
-  if (config.data.name == "posts") return {config.data.vocabulary};
-  if (config.data.name == "iris") return {4};
-  if (config.data.name == "text" || config.data.name == "tiny-shakespeare")
-    return {config.data.context};
-  if (config.data.name == "cifar-10") return {32, 32, 3};
-  const auto& known = config.data.name;
-  if (known == "mnist" || known == "fashion-mnist" || known == "mnist-sample") return {28, 28, 1};
+  const Source& source = find_source(config.data.name);
+  if (source.shape) return source.shape(config.data);
   throw UserError(
       "the shape of {}'s samples is not known before they are read; give --input, e.g. --input "
       "28x28x1",
@@ -43,7 +38,7 @@ Shape input_shape(const RunConfig& config, const std::string& given) {
 RankMemory memory_of(const RunConfig& config, const Network& network) {
   const int64_t all = std::max<int64_t>(1, global_batch(config, 1 << 20, config.parallel.ranks));
   const int64_t rows = (all + config.parallel.ranks - 1) / config.parallel.ranks;
-  return training_memory(config, network, piece_size(rows, piece_limit(config.train)));
+  return training_memory(config, network, micro_batch_rows(config.train, rows));
 }
 
 struct LayerRow {

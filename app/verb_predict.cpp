@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "data/image.h"
+#include "data/sources/registry.h"
 #include "npy.h"
 #include "saved_data.h"
 #include "text.h"
@@ -101,7 +102,7 @@ void predict(Options options) {
   if (options.images.empty() && options.data.empty())
     throw UserError("name images to look at, or a data set with --data");
   const SavedRun run = open_run(options.run);
-  if (run.config.data.name == "posts")
+  if (find_source(run.config.data.name).kind == SampleKind::posts)
     throw UserError("{} recommends accounts: ask it with 'lockstep recommend {}'",
                     run.path.string(), run.path.string());
   if (run.network->output().is_sequence())
@@ -109,7 +110,7 @@ void predict(Options options) {
                     run.path.string());
   const std::unique_ptr<Device> device = make_device(run.config.device);
   const bool from_images = !options.images.empty();
-  Program program(*run.network, loss_named(run.config.train.loss), *device, from_images ? 1 : 256);
+  Program program(*run.network, run.config.train.loss, *device, from_images ? 1 : 256);
   if (from_images)
     predict_images(options, run, program);
   else

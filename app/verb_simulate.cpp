@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "interrupt.h"
+#include "parallel/strategy.h"
 #include "presets.h"
 #include "progress.h"
 #include "sim/numerics.h"
@@ -59,15 +60,15 @@ std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& c
   };
   std::vector<SimulatedPoint> points;
   for (const std::string& strategy : or_own(options.strategies, config.parallel.strategy))
-    for (const std::string& backend : or_own(options.backends, config.parallel.backend))
+    for (const std::string& backend :
+         or_own(options.backends, to_text(config.parallel.backend)))
       for (size_t i = 0; i < std::max(ranks.size(), nodes.size()); ++i) {
         const auto at = [i](const std::vector<int64_t>& all) {
           return all.empty() ? 0 : all.size() == 1 ? all[0] : all[i];
         };
         RunConfig one = config;
-        one.parallel.strategy = strategy;
-        one.parallel.backend = backend;
-        if (strategy == "scatter-gather") one.parallel.parts = "contiguous";
+        choose_strategy(one.parallel, strategy);
+        one.parallel.backend = *from_text<Backend>(backend);
         check(one);
         SimulatedPoint point =
             place_point(one, cluster, at(ranks), at(nodes), options.oversubscribe);
@@ -111,7 +112,9 @@ fs::path folder_of(const fs::path& folder, const std::vector<SimulatedPoint>& po
                                [&](const auto& p) { return part(p) != part(points.front()); });
   };
   const auto strategy = [](const SimulatedPoint& p) { return p.config.parallel.strategy; };
-  const auto backend = [](const SimulatedPoint& p) { return p.config.parallel.backend; };
+  const auto backend = [](const SimulatedPoint& p) {
+    return std::string(to_text(p.config.parallel.backend));
+  };
   std::string name = fmt::format("{}{}", point_folder_start, point.config.parallel.ranks);
   if (std::ranges::any_of(points, [&](const SimulatedPoint& p) {
         return p.config.parallel.ranks == point.config.parallel.ranks && p.nodes != point.nodes;
@@ -168,8 +171,9 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
                    .batches = options.batches,
                    .threads = {}};
   if (space.strategies.empty())
-    space.strategies = {"all-reduce", "reduce-broadcast", "parameter-server", "average-weights",
-                        "scatter-gather"};
+    for (const StrategyEntry& entry : strategies())
+      if (!entry.traits(config.parallel).one_update_per_epoch)
+        space.strategies.emplace_back(entry.name);
   if (space.batches.empty()) space.batches = {config.train.batch};
   const int64_t slots = predictor.cluster.slots();
   if (space.ranks.empty()) {
@@ -283,7 +287,7 @@ void simulate(const Options& options) {
     for (size_t i = 0; i < results.size(); ++i) {
       all.push_back(to_json(results[i]));
       all.back()["strategy"] = points[i].config.parallel.strategy;
-      all.back()["backend"] = points[i].config.parallel.backend;
+      all.back()["backend"] = to_text(points[i].config.parallel.backend);
     }
     fmt::print("{}\n",
                Json{{"name", config.name},
@@ -335,7 +339,7 @@ Examples:
                    "have several sockets, compact or scatter");
   verb->add_option("--backend", options->backends, "what ranks are: mpi, threads, or both")
       ->delimiter(',')
-      ->check(CLI::IsMember({"mpi", "threads"}));
+      ->check(CLI::IsMember(all_texts<Backend>()));
   verb->add_option("--strategy", options->strategies, "one or several of parallel.strategy")
       ->delimiter(',');
   verb->add_flag("--numerics", options->numerics,

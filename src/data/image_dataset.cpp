@@ -58,10 +58,9 @@ void ImageDataset::read_row(int64_t row, std::span<float> out) const {
   normalizer().apply(pixels(row), out);
 }
 
-Normalizer ImageDataset::fit(const std::string& type, std::span<const int64_t> rows) const {
-  check_normalizer_type(type);
-  if (type == "none") return {};
-  if (type == "unit") return {type, {0.0f}, {1.0f / 255.0f}};
+Normalizer ImageDataset::fit(Normalize type, std::span<const int64_t> rows) const {
+  if (type == Normalize::none) return {};
+  if (type == Normalize::unit) return {type, {0.0f}, {1.0f / 255.0f}};
   ENSURE(!rows.empty());
   const auto channels = static_cast<size_t>(sample_shape().channels());
   std::vector<Sums> sums(channels);

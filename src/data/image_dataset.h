@@ -17,7 +17,7 @@ class ImageDataset : public RawDataset {
                std::vector<std::string> classes, std::vector<RowRange> held = {});
 
   std::span<const uint8_t> pixels(int64_t row) const;
-  Normalizer fit(const std::string& type, std::span<const int64_t> rows) const override;
+  Normalizer fit(Normalize type, std::span<const int64_t> rows) const override;
 
  protected:
   void read_row(int64_t row, std::span<float> out) const override;

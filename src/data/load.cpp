@@ -35,7 +35,7 @@ Rows cut(const SourceData& source, const DataConfig& config, uint64_t seed) {
     rows.validation.assign(validation, test);
     rows.test.assign(test, rows.train.end());
     rows.train.erase(validation, rows.train.end());
-  } else if (config.test != 0 && config.splitter == "scikit-learn") {
+  } else if (config.test != 0 && config.splitter == Splitter::scikit_learn) {
     if (seed > UINT32_MAX)
       throw UserError("scikit-learn takes a random_state up to {}, not {}; set data.split_seed",
                       UINT32_MAX, seed);
@@ -76,7 +76,9 @@ std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed
   if (config.test == 0 && config.validation == 0 && config.limit == 0) return "";
   return fmt::format(", split{}{} by seed {} into {} train, {} validation, {} test",
                      config.stratified ? " by class" : "",
-                     config.splitter == "lockstep" ? "" : " as " + config.splitter, seed,
+                     config.splitter == Splitter::lockstep
+                         ? ""
+                         : fmt::format(" as {}", to_text(config.splitter)), seed,
                      grouped(static_cast<int64_t>(rows.train.size())),
                      grouped(static_cast<int64_t>(rows.validation.size())),
                      grouped(static_cast<int64_t>(rows.test.size())));
@@ -96,7 +98,7 @@ void check_own_part(const DataConfig& config) {
     throw UserError(
         "data.reading = \"own-part\" cannot cut the data anew; drop data.test, data.validation and "
         "data.limit, or use data.reading = \"all\"");
-  if (config.normalize == "standardize")
+  if (config.normalize == Normalize::standardize)
     throw UserError(
         "data.normalize = \"standardize\" measures all samples, of which a rank with data.reading "
         "= "
@@ -108,7 +110,6 @@ void check_own_part(const DataConfig& config) {
 DataSplits load_data(const DataConfig& config, uint64_t run_seed, const Say& say,
                      const Normalizer* given, const OwnPart* own) {
   const uint64_t seed = config.split_seed < 0 ? run_seed : static_cast<uint64_t>(config.split_seed);
-  check_normalizer_type(config.normalize);  // before anything slow
   if (own) check_own_part(config);
   DataConfig resolved = config;  // some sources draw something themselves
   resolved.split_seed = static_cast<int64_t>(seed);

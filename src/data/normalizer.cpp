@@ -1,7 +1,6 @@
 #include "data/normalizer.h"
 
 #include "base/error.h"
-#include "base/nearest.h"
 
 namespace lockstep {
 namespace {
@@ -39,13 +38,6 @@ void Normalizer::apply(std::span<const uint8_t> raw, std::span<float> out) const
 
 void Normalizer::apply(std::span<const float> raw, std::span<float> out) const {
   apply_all(*this, raw, out);
-}
-
-void check_normalizer_type(const std::string& type) {
-  const std::vector<std::string> known = {"none", "unit", "standardize"};
-  for (const std::string& name : known)
-    if (type == name) return;
-  throw UserError("data.normalize = '{}' is not known; {}", type, suggestion(type, known));
 }
 
 void check_fits(const Normalizer& normalizer, const Shape& sample) {

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "base/shape.h"
+#include "data/data_config.h"
 
 namespace lockstep {
 
 // Turns raw values into what the network sees: (raw - shift) * scale. Saved with a model, so that a
 // new image is treated as the training images were.
 struct Normalizer {
-  std::string type = "none";       // none, unit or standardize
-  std::vector<float> shift = {0};  // one for all values, or one a channel or feature
+  Normalize type = Normalize::none;
+  std::vector<float> shift = {0};  // one for all values, or one per channel or feature
   std::vector<float> scale = {1};
 
   // Values are samples one after the other, the channel or feature innermost.
@@ -21,10 +22,7 @@ struct Normalizer {
   void apply(std::span<const float> raw, std::span<float> out) const;
 };
 
-// Throws a UserError unless the type is one of the above.
-void check_normalizer_type(const std::string& type);
-
-// Throws a UserError when the normalizer has neither one value nor one a channel of the shape.
+// Throws a UserError when the normalizer has neither one value nor one per channel of the shape.
 void check_fits(const Normalizer& normalizer, const Shape& sample);
 
 }  // namespace lockstep

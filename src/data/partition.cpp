@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-Partition::Partition(const std::string& parts, int64_t samples, int64_t batch, int64_t ranks,
+Partition::Partition(Parts parts, int64_t samples, int64_t batch, int64_t ranks,
                      uint64_t seed)
     : parts_(parts),
       samples_(samples),
@@ -22,7 +22,7 @@ Partition::Partition(const std::string& parts, int64_t samples, int64_t batch, i
     throw UserError(
         "a global batch of {} samples is too small for {} ranks; use at least {} (train.batch)",
         batch_, ranks, ranks);
-  if (parts_ == "shuffled") {
+  if (parts_ == Parts::shuffled) {
     steps_ = (samples_ + batch_ - 1) / batch_;
   } else {
     const int64_t each = own_batch();
@@ -31,27 +31,27 @@ Partition::Partition(const std::string& parts, int64_t samples, int64_t batch, i
 }
 
 int64_t Partition::owned(int64_t rank) const {
-  if (parts_ == "strided") return (samples_ - rank + ranks_ - 1) / ranks_;
+  if (parts_ == Parts::strided) return (samples_ - rank + ranks_ - 1) / ranks_;
   return part_of(samples_, ranks_, rank).size();
 }
 
 int64_t Partition::rows_of(int64_t step) const {
-  if (parts_ == "shuffled") return std::min(batch_, samples_ - step * batch_);
+  if (parts_ == Parts::shuffled) return std::min(batch_, samples_ - step * batch_);
   int64_t rows = 0;
   for (int64_t r = 0; r < ranks_; ++r) rows += rows_of(step, r);
   return rows;
 }
 
 int64_t Partition::rows_of(int64_t step, int64_t rank) const {
-  if (parts_ == "shuffled") return part_of(rows_of(step), ranks_, rank).size();
+  if (parts_ == Parts::shuffled) return part_of(rows_of(step), ranks_, rank).size();
   return std::clamp<int64_t>(owned(rank) - step * own_batch(), 0, own_batch());
 }
 
 std::vector<int64_t> Partition::samples_of(int64_t epoch, int64_t rank) const {
-  if (parts_ != "shuffled") {
+  if (parts_ != Parts::shuffled) {
     std::vector<int64_t> rows = epoch_order(owned(rank), seed_, epoch, rank);
     const int64_t first = part_of(samples_, ranks_, rank).begin;
-    for (int64_t& row : rows) row = parts_ == "strided" ? rank + row * ranks_ : first + row;
+    for (int64_t& row : rows) row = parts_ == Parts::strided ? rank + row * ranks_ : first + row;
     return rows;
   }
   const std::vector<int64_t> order = epoch_order(samples_, seed_, epoch);

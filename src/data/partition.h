@@ -13,12 +13,12 @@ namespace lockstep {
 //
 //   shuffled    the whole set is shuffled each epoch and cut into global batches: what one rank
 //               would see, cut among all
-//   contiguous  rank r keeps the r-th piece of the set and shuffles within it
+//   contiguous  rank r keeps the r-th part of the set and shuffles within it
 //   strided     rank r keeps samples r, r + ranks, r + 2 ranks, ... and shuffles within them
 class Partition {
  public:
   // `batch`: samples of a global batch; as many as there are samples or more means all at once.
-  Partition(const std::string& parts, int64_t samples, int64_t batch, int64_t ranks, uint64_t seed);
+  Partition(Parts parts, int64_t samples, int64_t batch, int64_t ranks, uint64_t seed);
 
   int64_t steps() const { return steps_; }  // of an epoch, on every rank
   int64_t rows_of(int64_t step, int64_t rank) const;
@@ -30,7 +30,7 @@ class Partition {
   int64_t owned(int64_t rank) const;                                    // of own parts
   int64_t own_batch() const { return (batch_ + ranks_ - 1) / ranks_; }  // the same on each rank
 
-  std::string parts_;
+  Parts parts_;
   int64_t samples_, batch_, ranks_, steps_ = 0;
   uint64_t seed_;
 };

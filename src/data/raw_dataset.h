@@ -19,7 +19,7 @@ class RawDataset : public Dataset {
   void read(std::span<const int64_t> rows, Batch& batch) const override;
 
   // The normalisation of this type that these rows (the training part) ask for.
-  virtual Normalizer fit(const std::string& type, std::span<const int64_t> rows) const = 0;
+  virtual Normalizer fit(Normalize type, std::span<const int64_t> rows) const = 0;
   virtual void set_normalizer(Normalizer normalizer);
   const Normalizer& normalizer() const { return normalizer_; }
 

@@ -32,9 +32,8 @@ void TableDataset::read_row(int64_t row, std::span<float> out) const {
               out.begin());
 }
 
-Normalizer TableDataset::fit(const std::string& type, std::span<const int64_t> rows) const {
-  check_normalizer_type(type);
-  if (type == "none") return {};
+Normalizer TableDataset::fit(Normalize type, std::span<const int64_t> rows) const {
+  if (type == Normalize::none) return {};
   ENSURE(!rows.empty());
   Normalizer normalizer{type, {}, {}};
   for (size_t feature = 0; feature < features_.size(); ++feature) {
@@ -45,7 +44,7 @@ Normalizer TableDataset::fit(const std::string& type, std::span<const int64_t> r
     }
     const double mean = sum / static_cast<double>(rows.size());
     double shift = low, spread = high - low;
-    if (type == "standardize") {
+    if (type == Normalize::standardize) {
       double squares = 0;  // in a second pass: no cancellation for features far from 0
       for (const int64_t row : rows) squares += std::pow(values(row)[feature] - mean, 2);
       shift = mean;

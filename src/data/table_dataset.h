@@ -12,7 +12,7 @@ class TableDataset : public RawDataset {
 
   const std::vector<std::string>& features() const { return features_; }
   std::span<const float> values(int64_t row) const;
-  Normalizer fit(const std::string& type, std::span<const int64_t> rows) const override;
+  Normalizer fit(Normalize type, std::span<const int64_t> rows) const override;
   void set_normalizer(Normalizer normalizer) override;
 
  protected:

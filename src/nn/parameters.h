@@ -12,7 +12,10 @@
 
 namespace lockstep {
 
+// Initial weights as this framework draws them by default.
 enum class Init { pytorch, keras };
+template <>
+inline constexpr auto enum_texts<Init> = std::array{"pytorch", "keras"};
 
 // All weights of a network in one array, all gradients in another; a layer owns a slice of each.
 class Parameters {

@@ -1,32 +1,8 @@
 #include "nn/program.h"
 
 #include "base/error.h"
-#include "base/nearest.h"
 
 namespace lockstep {
-namespace {
-
-struct LossName {
-  const char* name;
-  LossKind kind;
-};
-constexpr LossName losses[] = {{"softmax-cross-entropy", LossKind::softmax_cross_entropy},
-                               {"sigmoid-cross-entropy", LossKind::sigmoid_cross_entropy},
-                               {"mean-squared-error", LossKind::mean_squared_error}};
-
-}  // namespace
-
-std::vector<std::string> loss_names() {
-  std::vector<std::string> names;
-  for (const LossName& loss : losses) names.emplace_back(loss.name);
-  return names;
-}
-
-LossKind loss_named(const std::string& name) {
-  for (const LossName& loss : losses)
-    if (name == loss.name) return loss.kind;
-  throw UserError("train.loss = \"{}\" is not known; {}", name, suggestion(name, loss_names()));
-}
 
 Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse)
     : batch_(batch),

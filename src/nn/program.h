@@ -9,9 +9,6 @@
 
 namespace lockstep {
 
-LossKind loss_named(const std::string& name);
-std::vector<std::string> loss_names();
-
 // A network made ready for one device and batch size: after this, a step allocates nothing.
 class Program {
  public:

@@ -3,43 +3,51 @@
 namespace lockstep {
 namespace {
 
-// Each rank adds up the gradients of one pass over its part; one step an epoch.
+// Each rank adds up the gradients of one pass over its part; one update per epoch.
 class AverageGradientsPerEpoch final : public Strategy {
  public:
-  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
-                   int64_t first) override {
-    if (first > 0) return;  // the one step was made before the run was resumed
+  void prepare(Worker& worker) override {
+    Communicator& ranks = worker.groups.data;
+    buckets_ = std::make_unique<GradientBuckets>(
+        worker.parameters, INT64_MAX,
+        [&ranks](std::span<float> part) { return ranks.all_reduce(part, part); }, worker.clock);
+  }
+
+  StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
     int64_t mine = 0, all = 0;
     for (int64_t step = 0; step < source.steps(); ++step) {
       mine += source.share(step).mine;
       all += source.share(step).all;
     }
-    StepResult result{.step = 1, .stop = handler.asked_to_stop()};
-    GradientBuckets buckets(
-        worker.parameters, INT64_MAX,
-        [&](std::span<float> part) { return worker.ranks.all_reduce(part, part); }, worker.clock);
-    worker.gradients(source, mine, all, false, result, &buckets);
+    StepResult result = begin_step(plan);
+    worker.gradients(source, mine, all, false, result, buckets_.get());
     const double before = worker.clock.seconds();
-    const GradientBuckets::Times times = buckets.finish();
+    const GradientBuckets::Times times = buckets_->finish();
     worker.note("communication", before);
     result.times.compute = result.gradient_seconds - times.held_up;
     result.times.exposed = times.exposed;
     result.times.waiting = times.waiting;
-    if (worker.ranks.size() > 1) buckets.tail().put_into(result);
-    worker.reduce_touched(
-        [&](std::span<float> part) { return worker.ranks.all_reduce(part, part); });
-    worker.update(handler, result);
-    handler.step_done(result);
-    if (result.stop) handler.stopping();
+    Communicator& ranks = worker.groups.data;
+    if (ranks.size() > 1) buckets_->tail().put_into(result);
+    worker.reduce_touched([&](std::span<float> part) { return ranks.all_reduce(part, part); });
+    worker.update(result);
+    return result;
   }
 
-  bool one_step_an_epoch() const override { return true; }
+ private:
+  std::unique_ptr<GradientBuckets> buckets_;
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_average_gradients(const ParallelConfig&, const OptimizerConfig&) {
-  return std::make_unique<AverageGradientsPerEpoch>();
+StrategyEntry average_gradients_entry() {
+  return {"average-gradients-per-epoch", "one step per epoch, with the gradients of a whole pass",
+          [](const ParallelConfig&) {
+            return StrategyTraits{.one_update_per_epoch = true, .changes_learning = true};
+          },
+          [](const ParallelConfig&, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<AverageGradientsPerEpoch>();
+          }};
 }
 
 }  // namespace lockstep

@@ -9,55 +9,45 @@ class AverageWeights final : public Strategy {
  public:
   explicit AverageWeights(const ParallelConfig& config) : config_(config) {}
 
-  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
-                   int64_t first) override {
-    bool stop = false, ended = false;
-    for (int64_t step = first; step < source.steps() && !stop; ++step) {
-      StepResult result{.step = step + 1};
-      const StepShare& share = source.share(step);
-      if (share.mine > 0) {
-        worker.gradients(source, share.mine, share.mine, false, result);
-        result.times.compute = result.gradient_seconds;
-        worker.update(handler, result);
-        seen_ += share.mine;
-        agree_ = worker.ranks.size() == 1 ? 1 : 0;
-      }
-      if (config_.average == "steps") {
-        // Ranks stop together, where they meet anyway.
-        if ((step + 1) % config_.average_steps == 0 || step + 1 == source.steps())
-          stop = average(worker, handler.asked_to_stop(), result.times);
-      } else {
-        stop = handler.asked_to_stop();
-        ended = stop || step + 1 == source.steps();
-        if (ended) stop = end_epoch(worker, stop, result.times);
-      }
-      handler.step_done(result);
+  StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
+    StepResult result = begin_step(plan);
+    const StepShare& share = source.share(plan.step);
+    if (share.mine > 0) {
+      worker.gradients(source, share.mine, share.mine, false, result);
+      result.times.compute = result.gradient_seconds;
+      worker.update(result);
+      seen_ += share.mine;
+      agree_ = worker.groups.data.size() == 1 ? 1 : 0;
     }
-    StepTimes unseen;  // resumed where all steps are done: only the end is left
-    if (config_.average != "steps" && !ended) stop = end_epoch(worker, stop, unseen);
-    if (stop) handler.stopping();
+    if (config_.average != Averaging::steps) return result;
+    // Ranks stop together, where they meet anyway.
+    const int64_t done = plan.step + 1;
+    const bool meets = done % config_.average_steps == 0 || done == source.steps();
+    result.stop = meets && average(worker, plan.asked_to_stop, result.times);
+    return result;
+  }
+
+  // Some ranks may have stopped within the epoch while others came to its end. Then nobody
+  // averages: each goes on from where it is when the run is resumed.
+  bool end_epoch(Worker& worker, bool stopping, StepTimes& times) override {
+    if (config_.average == Averaging::steps) return stopping;
+    for (const int other : gather_all(worker.groups.data, stopping ? 1 : 0))
+      stopping = stopping || other == 1;
+    if (!stopping && config_.average == Averaging::epoch) average(worker, false, times);
+    return stopping;
   }
 
   void finish(Worker& worker) override {
     StepTimes times;
-    if (config_.average == "end") average(worker, false, times);
+    if (config_.average == Averaging::end) average(worker, false, times);
   }
 
-  bool results_are_global() const override { return false; }
   bool replicas_agree() const override { return agree_ == 1; }
   std::vector<std::pair<std::string, int64_t*>> counters() override {
     return {{"samples_since_mean", &seen_}, {"replicas_agree", &agree_}};
   }
 
  private:
-  // Some ranks may have stopped within the epoch while others came to its end. Then nobody
-  // averages: each goes on from where it is when the run is resumed.
-  bool end_epoch(Worker& worker, bool stop, StepTimes& times) {
-    for (const int other : gather_all(worker.ranks, stop ? 1 : 0)) stop = stop || other == 1;
-    if (!stop && config_.average == "epoch") average(worker, false, times);
-    return stop;
-  }
-
   // Whether any rank was asked to stop.
   bool average(Worker& worker, bool stop, StepTimes& times) {
     struct Mine {
@@ -67,7 +57,7 @@ class AverageWeights final : public Strategy {
     const double start = worker.clock.seconds();
     bool any = false;
     int64_t all = 0;
-    for (const Mine& m : gather_all(worker.ranks, Mine{seen_, stop})) {
+    for (const Mine& m : gather_all(worker.groups.data, Mine{seen_, stop})) {
       all += m.samples;
       any = any || m.stop;
     }
@@ -86,9 +76,9 @@ class AverageWeights final : public Strategy {
   }
 
   static void mean(Worker& worker, std::span<float> values, float weight) {
-    if (worker.ranks.size() == 1) return;
+    if (worker.groups.data.size() == 1) return;
     worker.device.scale(values, weight);
-    worker.ranks.all_reduce(values, values).wait();
+    worker.groups.data.all_reduce(values, values).wait();
   }
 
   ParallelConfig config_;
@@ -96,11 +86,23 @@ class AverageWeights final : public Strategy {
   int64_t agree_ = 1;
 };
 
+StrategyTraits traits(const ParallelConfig& config) {
+  return {.global_results = false,
+          .one_model = config.average == Averaging::steps || config.average == Averaging::epoch,
+          .meets_each_step = false,
+          .changes_learning = true,
+          .period = config.average == Averaging::steps ? config.average_steps : 1,
+          .less_communication = "average less often (parallel.average, parallel.average_steps)"};
+}
+
 }  // namespace
 
-std::unique_ptr<Strategy> make_average_weights(const ParallelConfig& config,
-                                               const OptimizerConfig&) {
-  return std::make_unique<AverageWeights>(config);
+StrategyEntry average_weights_entry() {
+  return {"average-weights", "ranks train alone and average their weights now and then", traits,
+          [](const ParallelConfig& config, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<AverageWeights>(config);
+          },
+          {"parallel.average=steps", "parallel.average_steps=8"}};
 }
 
 }  // namespace lockstep

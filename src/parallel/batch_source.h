@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// A few samples of a step.
-struct Piece {
+// Samples of a step that pass through the network at once.
+struct MicroBatch {
   int64_t rows = 0;
   Input input{nullptr};
   Targets targets;
@@ -26,7 +26,7 @@ class BatchSource {
   virtual ~BatchSource() = default;
   virtual int64_t steps() const = 0;                       // the same on every rank
   virtual const StepShare& share(int64_t step) const = 0;  // from 0
-  virtual Piece next() = 0;                                // pieces of the shards, in order
+  virtual MicroBatch next() = 0;                           // of the shards, in order
 };
 
 }  // namespace lockstep

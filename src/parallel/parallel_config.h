@@ -3,26 +3,45 @@
 #include <cstdint>
 #include <string>
 
+#include "base/enum_text.h"
+#include "base/part.h"
+#include "comm/backend.h"
+
 namespace lockstep {
 
-// What the [parallel] section of a configuration says.
+// reproducible: the same bits for any number of ranks.
+enum class Mode { fast, reproducible };
+template <>
+inline constexpr auto enum_texts<Mode> = std::array{"fast", "reproducible"};
+
+// What train.batch counts.
+enum class BatchOf { rank, all };
+template <>
+inline constexpr auto enum_texts<BatchOf> = std::array{"per-rank", "global"};
+
+// When average-weights averages.
+enum class Averaging { steps, epoch, end, never };
+template <>
+inline constexpr auto enum_texts<Averaging> = std::array{"steps", "epoch", "end", "never"};
+
+// The [parallel] section of a configuration.
 struct ParallelConfig {
   int64_t ranks = 1;
-  std::string backend = "mpi";          // threads: ranks are threads of one process
+  Backend backend = Backend::mpi;
   std::string strategy = "all-reduce";  // see strategies()
-  std::string mode = "fast";            // reproducible: the same bits for any number of ranks
-  int64_t shards = 8;                   // reproducible: pieces a global batch is always cut into
-  std::string batch = "per-rank";       // what train.batch counts; or global
-  std::string parts = "shuffled";       // see data/partition.h
-  double bucket_mb = 1;                 // gradients are sent in pieces of at least this size
-  bool overlap = true;                  // while the backward pass goes on
-  std::string average = "epoch";        // average-weights: steps, epoch, end, never
-  int64_t average_steps = 1;            // average-weights, every so many steps
-  int64_t servers = 1;                  // parameter-server: the last ranks hold the weights
-  bool asynchronous = false;            // parameter-server: nobody waits for the others ...
-  int64_t staleness = 4;                // ... unless it is so many steps ahead of the slowest
-  std::string affinity = "none";        // compact, scatter, or a list of cores
-  double timeout = 300;                 // seconds a rank waits for others
+  Mode mode = Mode::fast;
+  int64_t shards = 8;  // reproducible: a global batch is always cut into this many
+  BatchOf batch = BatchOf::rank;
+  Parts parts = Parts::shuffled;
+  double bucket_mb = 1;                    // all-reduce: smallest bucket of gradients
+  bool overlap = true;                     // all-reduce: reduce during the backward pass
+  Averaging average = Averaging::epoch;    // average-weights
+  int64_t average_steps = 1;               // average-weights: steps between two averages
+  int64_t servers = 1;                     // parameter-server: the last ranks hold the weights
+  bool asynchronous = false;               // parameter-server: every push is an update
+  int64_t staleness = 4;                   // asynchronous: largest lead over the slowest worker
+  std::string affinity = "none";           // compact, scatter, or a list of cores
+  double timeout = 300;                    // seconds a rank waits for others
 };
 
 }  // namespace lockstep

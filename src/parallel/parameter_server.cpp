@@ -39,36 +39,55 @@ class ParameterServer final : public Strategy {
   ParameterServer(const ParallelConfig& config, const OptimizerConfig& optimizer)
       : config_(config), optimizer_config_(optimizer) {}
 
-  int training_ranks(int ranks) const override {
-    if (ranks <= config_.servers)
-      throw UserError(
-          "strategy \"parameter-server\" has parallel.servers = {} and needs workers beside them; "
-          "use at least {} ranks",
-          config_.servers, config_.servers + 1);
-    return ranks - static_cast<int>(config_.servers);
-  }
-
   void prepare(Worker& worker) override {
-    workers_ = training_ranks(worker.ranks.size());
-    const int server = worker.ranks.rank() - workers_;
+    workers_ = training_ranks(config_, worker.groups.data.size());
+    const int server = worker.groups.data.rank() - workers_;
     if (server < 0) return;
     gradients_ = Buffer(shard_of(worker, server).size_bytes());
     shard_optimizer_ =
         std::make_unique<Optimizer>(optimizer_config_, worker.device, gradients_.floats().size());
   }
 
-  void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
-                   int64_t first) override {
-    const int me = worker.ranks.rank();
-    if (me >= workers_)
-      serve(worker, shard_of(worker, me - workers_));
-    else
-      work(worker, source, handler, first);
-    for (int server = 0; server < config_.servers; ++server)
-      worker.ranks.broadcast(bytes_of(shard_of(worker, server)), workers_ + server).wait();
+  StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
+    StepResult result = begin_step(plan);
+    const StepShare& share = source.share(plan.step);
+    if (share.mine == 0 && config_.asynchronous) return {.skipped = true};
+    worker.gradients(source, share.mine, config_.asynchronous ? share.mine : share.all, false,
+                     result);
+    result.times.compute = result.gradient_seconds;
+    result.gradient_norm = std::sqrt(worker.device.squared_norm(worker.parameters.gradients()));
+    worker.expect_finite(result);
+    const bool clipped = worker.clip_norm > 0 && result.gradient_norm > worker.clip_norm;
+    const double start = worker.clock.seconds();
+    const bool all_stop =
+        exchange(worker, {.stop = plan.asked_to_stop,
+                          .rate = result.learning_rate,
+                          .clip_scale = clipped ? worker.clip_norm / result.gradient_norm : 1.0,
+                          .version = version_});
+    if (!config_.asynchronous) result.stop = all_stop;
+    worker.note("push and pull", start);
+    result.times.exposed = worker.clock.seconds() - start;
+    return result;
   }
 
-  bool results_are_global() const override { return false; }
+  void serve(Worker& worker) override {
+    const std::span<float> weights = shard_of(worker, worker.groups.data.rank() - workers_);
+    if (config_.asynchronous)
+      serve_each(worker, weights);
+    else
+      serve_together(worker, weights);
+  }
+
+  bool end_epoch(Worker& worker, bool stopping, StepTimes&) override {
+    Communicator& ranks = worker.groups.data;
+    const bool trains = ranks.rank() < workers_;
+    for (int server = 0; trains && server < config_.servers; ++server)
+      ranks.send(bytes_to_send(Push{.done = true}), workers_ + server, push_tag).wait();
+    for (int server = 0; server < config_.servers; ++server)
+      ranks.broadcast(bytes_of(shard_of(worker, server)), workers_ + server).wait();
+    return stopping;
+  }
+
   std::vector<Optimizer*> optimizers() override {
     return shard_optimizer_ ? std::vector<Optimizer*>{shard_optimizer_.get()}
                             : std::vector<Optimizer*>{};
@@ -93,49 +112,20 @@ class ParameterServer final : public Strategy {
 
   // ------------------------------------------------------------------------------------ workers
 
-  void work(Worker& worker, BatchSource& source, StepHandler& handler, int64_t first) {
-    bool stop = false;
-    for (int64_t step = first; step < source.steps() && !stop; ++step) {
-      StepResult result{.step = step + 1};
-      const StepShare& share = source.share(step);
-      if (share.mine == 0 && config_.asynchronous) break;
-      worker.gradients(source, share.mine, config_.asynchronous ? share.mine : share.all, false,
-                       result);
-      result.times.compute = result.gradient_seconds;
-      result.gradient_norm = std::sqrt(worker.device.squared_norm(worker.parameters.gradients()));
-      result.learning_rate = handler.learning_rate(step + 1);
-      handler.check(step + 1, result.loss / static_cast<double>(std::max<int64_t>(1, share.mine)),
-                    result.gradient_norm);
-      const bool clipped = worker.clip_norm > 0 && result.gradient_norm > worker.clip_norm;
-      const double start = worker.clock.seconds();
-      stop =
-          exchange(worker, {.stop = handler.asked_to_stop(),
-                            .rate = result.learning_rate,
-                            .clip_scale = clipped ? worker.clip_norm / result.gradient_norm : 1.0,
-                            .version = version_});
-      if (config_.asynchronous) stop = handler.asked_to_stop();
-      worker.note("push and pull", start);
-      result.times.exposed = worker.clock.seconds() - start;
-      handler.step_done(result);
-    }
-    if (stop) handler.stopping();
-    for (int server = 0; server < config_.servers; ++server)
-      worker.ranks.send(bytes_to_send(Push{.done = true}), workers_ + server, push_tag).wait();
-  }
-
   bool exchange(Worker& worker, const Push& push) {
+    Communicator& ranks = worker.groups.data;
     std::vector<Request> requests;
     for (int server = 0; server < config_.servers; ++server) {
       const int to = workers_ + server;
-      requests.push_back(worker.ranks.send(bytes_to_send(push), to, push_tag));
-      requests.push_back(worker.ranks.send(
+      requests.push_back(ranks.send(bytes_to_send(push), to, push_tag));
+      requests.push_back(ranks.send(
           std::as_bytes(shard(worker.parameters.gradients(), server)), to, gradient_tag));
     }
     Reply reply;
     for (int server = 0; server < config_.servers; ++server) {
       const int from = workers_ + server;
-      worker.ranks.receive(bytes_to_fill(reply), from, reply_tag).wait();
-      worker.ranks.receive(bytes_of(shard_of(worker, server)), from, weights_tag).wait();
+      ranks.receive(bytes_to_fill(reply), from, reply_tag).wait();
+      ranks.receive(bytes_of(shard_of(worker, server)), from, weights_tag).wait();
     }
     for (Request& request : requests) request.wait();
     version_ = reply.version;
@@ -144,16 +134,9 @@ class ParameterServer final : public Strategy {
 
   // ------------------------------------------------------------------------------------ servers
 
-  void serve(Worker& worker, std::span<float> weights) {
-    if (config_.asynchronous)
-      serve_each(worker, weights);
-    else
-      serve_together(worker, weights);
-  }
-
   // A push of every worker makes one step; pushes are added in the order of ranks.
   void serve_together(Worker& worker, std::span<float> weights) {
-    Communicator& ranks = worker.ranks;
+    Communicator& ranks = worker.groups.data;
     const std::span<float> sum = gradients_.floats();
     const Buffer arriving(workers_ > 1 ? weights.size_bytes() : 0);
     for (;;) {
@@ -178,7 +161,7 @@ class ParameterServer final : public Strategy {
   }
 
   void serve_each(Worker& worker, std::span<float> weights) {
-    Communicator& ranks = worker.ranks;
+    Communicator& ranks = worker.groups.data;
     std::vector<int64_t> pushed(static_cast<size_t>(workers_), 0);
     std::vector<bool> working(static_cast<size_t>(workers_), true);
     std::vector<int> held;  // too far ahead: their answer waits
@@ -231,11 +214,24 @@ class ParameterServer final : public Strategy {
   int64_t pushes_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
 };
 
+StrategyTraits traits(const ParallelConfig& config) {
+  return {.servers = config.servers,
+          .global_results = false,
+          .meets_each_step = !config.asynchronous,
+          .sends_whole_arrays = true,
+          .can_clip = config.asynchronous,
+          .changes_learning = config.asynchronous};
+}
+
 }  // namespace
 
-std::unique_ptr<Strategy> make_parameter_server(const ParallelConfig& config,
-                                                const OptimizerConfig& optimizer) {
-  return std::make_unique<ParameterServer>(config, optimizer);
+StrategyEntry parameter_server_entry() {
+  return {"parameter-server", "servers hold the weights, workers push gradients and pull weights",
+          traits,
+          [](const ParallelConfig& config,
+             const OptimizerConfig& optimizer) -> std::unique_ptr<Strategy> {
+            return std::make_unique<ParameterServer>(config, optimizer);
+          }};
 }
 
 }  // namespace lockstep

@@ -30,8 +30,9 @@ struct NamedFigure {
 };
 
 struct StepResult {
-  int64_t step = 0;  // within the epoch, from 1
-  double loss = 0;   // summed over `rows`
+  int64_t step = 0;      // within the epoch, from 1
+  bool skipped = false;  // this rank had no samples and took no part: nothing else is set
+  double loss = 0;       // summed over `rows`
   int64_t correct = 0, rows = 0;
   double gradient_norm = 0, learning_rate = 0;
   double gradient_seconds = 0;  // forward and backward

@@ -4,12 +4,16 @@
 
 namespace lockstep {
 
-// One file a strategy; strategies.cpp lists them.
-std::unique_ptr<Strategy> make_all_reduce(const ParallelConfig&, const OptimizerConfig&);
-std::unique_ptr<Strategy> make_reduce_broadcast(const ParallelConfig&, const OptimizerConfig&);
-std::unique_ptr<Strategy> make_parameter_server(const ParallelConfig&, const OptimizerConfig&);
-std::unique_ptr<Strategy> make_average_weights(const ParallelConfig&, const OptimizerConfig&);
-std::unique_ptr<Strategy> make_average_gradients(const ParallelConfig&, const OptimizerConfig&);
-std::unique_ptr<Strategy> make_scatter_gather(const ParallelConfig&, const OptimizerConfig&);
+inline StepResult begin_step(const StepPlan& plan) {
+  return {.step = plan.step + 1, .learning_rate = plan.learning_rate, .stop = plan.asked_to_stop};
+}
+
+// The registry: one entry per strategy, defined in the strategy's own file.
+StrategyEntry all_reduce_entry();
+StrategyEntry reduce_broadcast_entry();
+StrategyEntry parameter_server_entry();
+StrategyEntry average_weights_entry();
+StrategyEntry average_gradients_entry();
+StrategyEntry scatter_gather_entry();
 
 }  // namespace lockstep

@@ -1,24 +1,15 @@
-#include "parallel/strategies.h"
+#include "parallel/strategy.h"
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "parallel/strategies.h"
 
 namespace lockstep {
 
 const std::vector<StrategyEntry>& strategies() {
   static const std::vector<StrategyEntry> all = {
-      {"all-reduce", "gradients averaged each step, in buckets, during the backward pass",
-       make_all_reduce},
-      {"reduce-broadcast", "gradients summed on rank 0 each step and sent back to all",
-       make_reduce_broadcast},
-      {"parameter-server", "servers hold the weights, workers push gradients and pull weights",
-       make_parameter_server},
-      {"average-weights", "ranks train alone and average their weights now and then",
-       make_average_weights},
-      {"average-gradients-per-epoch", "one step an epoch, with the gradients of a whole pass",
-       make_average_gradients},
-      {"scatter-gather", "rank 0 scatters samples, sends weights, gathers gradients",
-       make_scatter_gather},
+      all_reduce_entry(),      reduce_broadcast_entry(),  parameter_server_entry(),
+      average_weights_entry(), average_gradients_entry(), scatter_gather_entry(),
   };
   return all;
 }
@@ -29,12 +20,40 @@ std::vector<std::string> strategy_names() {
   return names;
 }
 
+const StrategyEntry& strategy_named(const std::string& name) {
+  for (const StrategyEntry& entry : strategies())
+    if (name == entry.name) return entry;
+  throw UserError("parallel.strategy = \"{}\" is not known; {}", name,
+                  suggestion(name, strategy_names()));
+}
+
+StrategyTraits traits_of(const ParallelConfig& config) {
+  return strategy_named(config.strategy).traits(config);
+}
+
 std::unique_ptr<Strategy> make_strategy(const ParallelConfig& config,
                                         const OptimizerConfig& optimizer) {
-  for (const StrategyEntry& entry : strategies())
-    if (config.strategy == entry.name) return entry.make(config, optimizer);
-  throw UserError("parallel.strategy = \"{}\" is not known; {}", config.strategy,
-                  suggestion(config.strategy, strategy_names()));
+  return strategy_named(config.strategy).make(config, optimizer);
+}
+
+int training_ranks(const ParallelConfig& config, int ranks) {
+  const int64_t servers = traits_of(config).servers;
+  if (ranks <= servers)
+    throw UserError(
+        "strategy \"{}\" has parallel.servers = {} and needs workers beside them; use at least {} "
+        "ranks",
+        config.strategy, servers, servers + 1);
+  if (config.mode == Mode::reproducible && config.shards % ranks != 0)
+    throw UserError(
+        "parallel.mode = \"reproducible\" cuts a batch into parallel.shards = {} shards, which {} "
+        "ranks cannot share evenly; use 1, 2, 4 or 8 ranks, or other shards",
+        config.shards, ranks);
+  return ranks - static_cast<int>(servers);
+}
+
+void choose_strategy(ParallelConfig& config, const std::string& name) {
+  config.strategy = name;
+  if (traits_of(config).root_deals_samples) config.parts = Parts::contiguous;
 }
 
 }  // namespace lockstep

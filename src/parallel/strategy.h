@@ -10,31 +10,54 @@
 
 namespace lockstep {
 
-// How ranks train one network together. An epoch, not a step: a rank that serves weights has no
-// batches of its own.
+// What a strategy needs and guarantees, for a given configuration. Other modules know nothing else
+// about it.
+struct StrategyTraits {
+  int64_t servers = 0;              // of the ranks: the last ones hold weights instead of training
+  bool global_results = true;       // figures of a step are sums over all ranks
+  bool one_model = true;            // all ranks hold the same weights at the end of an epoch
+  bool meets_each_step = true;      // ranks wait for each other in every step
+  bool one_update_per_epoch = false;
+  bool reproducible = false;        // can give the same bits for any number of ranks
+  bool reduces_in_buckets = false;  // parallel.bucket_mb and parallel.overlap have an effect
+  bool root_deals_samples = false;  // rank 0 sends each rank its samples: parts are contiguous
+  bool sends_whole_arrays = false;  // even where sparse inputs touch a few rows only
+  bool can_clip = true;             // a rank has the whole gradient, and so its norm
+  bool changes_learning = false;    // other weights than one rank with the same global batch
+  int64_t period = 1;               // steps after which the pattern of messages repeats
+  const char* less_communication = nullptr;  // advice of its own, where there is some
+};
+
+// What the trainer decides about a step before it is made.
+struct StepPlan {
+  int64_t step = 0;  // within the epoch, from 0
+  double learning_rate = 0;
+  bool asked_to_stop = false;  // this rank was
+};
+
+// How ranks train one network together. The trainer owns the loop over steps and epochs.
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Before the first epoch.
+  // Once, before the first epoch.
   virtual void prepare(Worker&) {}
-  // Trains from step `first` (0, unless resumed) to the end of the epoch, or until all ranks agree
-  // that one was asked to stop.
-  virtual void train_epoch(Worker& worker, BatchSource& source, StepHandler& handler,
-                           int64_t first) = 0;
+  // One step of a rank that trains: gradients of its share, exchange, update. Throws NotFinite
+  // before weights change if loss or gradients are not finite.
+  virtual StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) = 0;
+  // One epoch of a rank that does not train (see StrategyTraits::servers).
+  virtual void serve(Worker&) {}
+  // After the last step of an epoch, on all ranks. `stopping`: this rank leaves the epoch early.
+  // Returns whether the run is to stop; adds the time it takes to `times`.
+  virtual bool end_epoch(Worker&, bool stopping, StepTimes&) { return stopping; }
   // After the last epoch.
   virtual void finish(Worker&) {}
 
-  // Whether step results are sums over all ranks, or of this rank alone.
-  virtual bool results_are_global() const { return true; }
-  // Whether all ranks hold the same weights at the end of an epoch.
+  // Whether all ranks hold the same weights now, between two epochs.
   virtual bool replicas_agree() const { return true; }
-  // Ranks that have samples to train on: the first so many.
-  virtual int training_ranks(int ranks) const { return ranks; }
-  virtual bool one_step_an_epoch() const { return false; }
   // Optimisers of its own, beside the worker's: part of a checkpoint.
   virtual std::vector<Optimizer*> optimizers() { return {}; }
-  // Whole numbers that it remembers from step to step, by name: the same.
+  // Integers that it remembers from step to step, by name: part of a checkpoint.
   virtual std::vector<std::pair<std::string, int64_t*>> counters() { return {}; }
   // What it measured on this rank.
   virtual std::vector<NamedFigure> figures() const { return {}; }
@@ -43,11 +66,22 @@ class Strategy {
 struct StrategyEntry {
   const char* name;
   const char* description;
+  StrategyTraits (*traits)(const ParallelConfig&);
   std::unique_ptr<Strategy> (*make)(const ParallelConfig&, const OptimizerConfig&);
+  std::vector<std::string> tuned = {};  // settings worth trying with it: "key=value"
 };
 const std::vector<StrategyEntry>& strategies();
 std::vector<std::string> strategy_names();
+const StrategyEntry& strategy_named(const std::string& name);
+
+StrategyTraits traits_of(const ParallelConfig& config);
 std::unique_ptr<Strategy> make_strategy(const ParallelConfig& config,
                                         const OptimizerConfig& optimizer);
+
+// The first ranks train. Throws a UserError where the strategy cannot run on this many ranks.
+int training_ranks(const ParallelConfig& config, int ranks);
+
+// Sets the strategy, and what it needs of other settings.
+void choose_strategy(ParallelConfig& config, const std::string& name);
 
 }  // namespace lockstep

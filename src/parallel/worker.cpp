@@ -17,39 +17,39 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
   if (buckets) program.listen(buckets);
   for (int64_t done = 0; done < rows;) {
     const double start = clock.seconds();
-    const Piece piece = source.next();
+    const MicroBatch batch = source.next();
     const double loaded = clock.seconds();
-    if (buckets && done + piece.rows == rows) buckets->arm(StepTail::of(result));
-    const LossSums part = program.gradients(parameters, piece.input, piece.rows, piece.targets,
-                                            piece.keys, divisor, accumulate || done > 0);
+    if (buckets && done + batch.rows == rows) buckets->arm(StepTail::of(result));
+    const LossSums part = program.gradients(parameters, batch.input, batch.rows, batch.targets,
+                                            batch.keys, divisor, accumulate || done > 0);
     if (trace) trace->add("load", start, loaded);
     note("forward and backward", loaded);
     result.times.load += loaded - start;
     result.gradient_seconds += clock.seconds() - loaded;
     result.loss += part.loss;
     result.correct += part.correct;
-    done += piece.rows;
+    done += batch.rows;
   }
   if (buckets) program.listen(nullptr);
 }
 
 void Worker::share_touched() {
   TouchedRows* touched = parameters.touched();
-  if (!touched || ranks.size() == 1) return;
+  if (!touched || groups.data.size() == 1) return;
   const std::vector<int32_t> mine(touched->list().begin(), touched->list().end());
   std::vector<int64_t> counts;
   int64_t all = 0;
-  for (const int64_t count : gather_all(ranks, static_cast<int64_t>(mine.size()))) {
+  for (const int64_t count : gather_all(groups.data, static_cast<int64_t>(mine.size()))) {
     counts.push_back(count * int64_t{sizeof(int32_t)});
     all += count;
   }
   std::vector<int32_t> rows(static_cast<size_t>(all));
-  ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(rows)), counts).wait();
+  groups.data.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(rows)), counts).wait();
   touched->add(rows);
 }
 
 void Worker::reduce_touched(const Reduce& reduce) {
-  if (!parameters.touched() || ranks.size() == 1) return;
+  if (!parameters.touched() || groups.data.size() == 1) return;
   share_touched();
   const std::span<float> gradients = parameters.gradients();
   std::vector<std::span<float>> touched;  // on all ranks the same
@@ -73,12 +73,16 @@ void Worker::reduce_touched(const Reduce& reduce) {
   }
 }
 
-void Worker::update(StepHandler& handler, StepResult& result) {
+void Worker::expect_finite(const StepResult& result) const {
+  const double rows = static_cast<double>(std::max<int64_t>(1, result.rows));
+  if (checks_numbers && !(std::isfinite(result.loss) && std::isfinite(result.gradient_norm)))
+    throw NotFinite(result.loss / rows, result.gradient_norm);
+}
+
+void Worker::update(StepResult& result) {
   const double start = clock.seconds();
   result.gradient_norm = gradient_norm(parameters, device);
-  result.learning_rate = handler.learning_rate(result.step);
-  const double rows = static_cast<double>(std::max<int64_t>(1, result.rows));
-  handler.check(result.step, result.loss / rows, result.gradient_norm);
+  expect_finite(result);
   const bool clipped = clip_norm > 0 && result.gradient_norm > clip_norm;
   optimizer.step(parameters, static_cast<float>(result.learning_rate),
                  static_cast<float>(clipped ? clip_norm / result.gradient_norm : 1));

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "comm/communicator.h"
 #include "nn/parameters.h"
 #include "nn/program.h"
@@ -15,33 +16,33 @@
 
 namespace lockstep {
 
-// What a strategy asks the trainer about, and tells it.
-class StepHandler {
+// The loss or the gradients of a step are not finite; the weights have not changed yet.
+class NotFinite : public Failure {
  public:
-  virtual ~StepHandler() = default;
-  virtual double learning_rate(int64_t step) const = 0;  // within the epoch, from 1
-  // Loss and gradients of a step are known and the weights about to change. Throws if they are no
-  // numbers.
-  virtual void check(int64_t step, double loss, double gradient_norm) = 0;
-  virtual void step_done(const StepResult& result) = 0;
-  virtual bool asked_to_stop() const = 0;  // on this rank
-  virtual void stopping() = 0;             // all ranks have agreed to leave the epoch here
+  NotFinite(double loss, double gradient_norm)
+      : Failure("loss {}, gradient norm {}", loss, gradient_norm) {}
+};
+
+// The ranks that a rank exchanges messages with, by what they share. A group of one works too.
+struct Groups {
+  Communicator& data;  // hold the same layers and train on different samples
 };
 
 // One rank of a training: its replica of the network, and what it can do with it.
 struct Worker {
-  Communicator& ranks;
+  Groups groups;
   Device& device;
   const Clock& clock;
   Program& program;
   Parameters& parameters;
   Optimizer& optimizer;
   double clip_norm = 0;
+  bool checks_numbers = true;  // throws NotFinite
   Trace* trace = nullptr;
-  Buffer packed{};  // gradients of touched rows on their way
+  Buffer packed{};  // gradients of touched rows, while they are exchanged
 
   // Adds (or, unless `accumulate`, writes) the gradients of the next `rows` samples, divided by
-  // `divisor`, and adds their figures to the result. Buckets reduce during the last piece.
+  // `divisor`, and adds their figures to the result. Buckets reduce during the last micro-batch.
   void gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
                  StepResult& result, GradientBuckets* buckets = nullptr);
   // With sparse inputs: rows that any rank touched are touched on all.
@@ -49,8 +50,10 @@ struct Worker {
   // And sums their gradients over ranks, which GradientBuckets leaves out.
   using Reduce = std::function<Request(std::span<float>)>;
   void reduce_touched(const Reduce& reduce);
-  // Norm, check, clipping, learning rate and the optimiser's step, with the gradients as they are.
-  void update(StepHandler& handler, StepResult& result);
+  // Norm, check, clipping and the optimiser's step, with the gradients as they are.
+  void update(StepResult& result);
+  // Throws NotFinite where loss or gradient norm of the result are not finite.
+  void expect_finite(const StepResult& result) const;
 
   // For the trace: `name` took from `start` until now.
   void note(const char* name, double start) const {

@@ -40,6 +40,11 @@ double together_beyond_apart(const std::vector<Turn>& turns) {
   return quickest(&Turn::together) - quickest(&Turn::apart) - quickest(&Turn::messages);
 }
 
+std::string strategy_with_servers() {
+  const auto has_servers = [](const StrategyEntry& entry) { return entry.traits({}).servers > 0; };
+  return std::ranges::find_if(strategies(), has_servers)->name;
+}
+
 // The messages of a step, with nothing around them.
 class Messages {
  public:
@@ -90,11 +95,11 @@ class Messages {
 
 }  // namespace
 
-Beyond beyond_arithmetic(const RunConfig& config, const Held& held, Pair pair,
+Beyond beyond_arithmetic(const RunConfig& config, const HeldBatches& held, Pair pair,
                          const NearCores& near, double seconds, const StepCost& cost,
                          int64_t own_floats) {
   RunConfig of_both = config;
-  if (pair == Pair::worker_and_server) of_both.parallel.strategy = "parameter-server";
+  if (pair == Pair::worker_and_server) of_both.parallel.strategy = strategy_with_servers();
   std::vector<Turn> turns;
   double floats = 0, packed = 0;
   const auto make_turns = [&] {

@@ -15,7 +15,7 @@ struct Beyond {
 // `own_floats`: that a step of a rank for itself updates. Takes twice `seconds`, or a few times
 // more while cores are not near.
 enum class Pair { both_train, worker_and_server };
-Beyond beyond_arithmetic(const RunConfig& config, const Held& held, Pair pair,
+Beyond beyond_arithmetic(const RunConfig& config, const HeldBatches& held, Pair pair,
                          const NearCores& near, double seconds, const StepCost& cost,
                          int64_t own_floats);
 

@@ -147,7 +147,7 @@ Round ClosedForms::ring_step(const char* operation, double whole, double part) c
 
 std::vector<Round> ClosedForms::all_reduce(double bytes) const {
   if (ranks_ == 1) return {};
-  if (job_.backend == "threads") return {by_threads("all-reduce", bytes)};
+  if (job_.backend == Backend::threads) return {by_threads("all-reduce", bytes)};
   if (is_power_of_two()) return halving("all-reduce", bytes);
   const double part = bytes / static_cast<double>(ranks_);
   Round step = ring_step("all-reduce", bytes, part);
@@ -161,7 +161,7 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
 // Powers of two take the steps of an all-reduce; of the last ones only those towards the root.
 std::vector<Round> ClosedForms::reduce(double bytes) const {
   if (ranks_ == 1) return {};
-  if (job_.backend == "threads") return {by_threads("reduce", bytes)};
+  if (job_.backend == Backend::threads) return {by_threads("reduce", bytes)};
   if (is_power_of_two()) return halving("reduce", bytes);
   // Whole arrays, up a tree: when each has those of the ranks below it.
   std::vector<double> complete(static_cast<size_t>(ranks_));
@@ -199,7 +199,7 @@ Round ClosedForms::binomial_broadcast(double bytes) const {
 
 std::vector<Round> ClosedForms::broadcast(double bytes) const {
   if (ranks_ == 1) return {};
-  if (job_.backend == "threads") return {by_threads("broadcast", bytes)};
+  if (job_.backend == Backend::threads) return {by_threads("broadcast", bytes)};
   const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
   if (way == BroadcastWay::binomial) return {binomial_broadcast(bytes)};
   // How many times a piece is passed on, within nodes, between them and over uplinks, and how many
@@ -238,7 +238,7 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
 
 std::vector<Round> ClosedForms::all_to_one(double bytes, const char* operation) const {
   if (ranks_ == 1) return {};
-  if (job_.backend == "threads") return {by_threads(operation, bytes)};
+  if (job_.backend == Backend::threads) return {by_threads(operation, bytes)};
   std::vector<Round> rounds;
   if (per_node_ > 1) {
     rounds.push_back(local(operation, bytes));
@@ -261,7 +261,7 @@ ClosedForms::Served ClosedForms::served(double bytes, const ServerCosts& costs) 
       static_cast<double>(std::count(job_.nodes.begin(), job_.nodes.end(), nodes_ - 1) - 1);
   const double far = static_cast<double>(ranks_ - 1) - near;
   const Round inside =
-      job_.backend == "threads" ? by_threads("receive", bytes) : local("receive", bytes);
+      job_.backend == Backend::threads ? by_threads("receive", bytes) : local("receive", bytes);
   const Round outside = farthest(bytes);
   const Round& first = nodes_ > 1 ? outside : inside;
   const double wires = near * inside.latency + far * (outside.latency + outside.transfer);
@@ -272,7 +272,7 @@ ClosedForms::Served ClosedForms::served(double bytes, const ServerCosts& costs) 
 }
 
 std::vector<Round> ClosedForms::meeting() const {
-  if (job_.backend == "threads") return {by_threads("barrier", 64)};
+  if (job_.backend == Backend::threads) return {by_threads("barrier", 64)};
   std::vector<Round> rounds;
   if (per_node_ > 1) rounds.push_back({local_.latency(), 0, 0, levels(per_node_)});
   if (nodes_ > 1) rounds.push_back({job_.cluster.link.latency, 0, 0, levels(nodes_)});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "comm/backend.h"
 #include "comm/communicator.h"
 #include "sim/cluster.h"
 #include "sim/profile.h"
@@ -17,7 +18,7 @@ struct SimulatedJob {
   const Profile& profile;
   std::vector<int> nodes;  // of each rank
   int threads = 1;         // a rank
-  std::string backend = "mpi";
+  Backend backend = Backend::mpi;
   std::string collectives = "ompi";  // whose choice of algorithms MPI's own collectives follow
   bool moves_data = false;           // the numbers of large messages matter
 };

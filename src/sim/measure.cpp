@@ -14,7 +14,7 @@
 #include "sim/timed_device.h"
 #include "sim/written_buffer.h"
 #include "train/batch_input.h"
-#include "train/epoch_feed.h"
+#include "train/shares.h"
 #include "train/step_probe.h"
 
 namespace lockstep {
@@ -40,7 +40,7 @@ void append(std::vector<double>& to, const std::vector<double>& from, size_t beg
 
 // One rank that is measured: as it is, and with a watch on each kernel.
 struct Rank {
-  Rank(const RunConfig& config, const Held& held)
+  Rank(const RunConfig& config, const HeldBatches& held)
       : self(make_self_communicator()),
         device(make_device(config.device)),
         timed(*device, clock),
@@ -150,13 +150,13 @@ double seconds_of(const Clock& clock, double limit, const Run& run) {
   return undisturbed(samples);
 }
 
-double inference_share(const RunConfig& config, const Held& held, const StepCost& cost) {
+double inference_share(const RunConfig& config, const HeldBatches& held, const StepCost& cost) {
   const WallClock clock;
   const std::unique_ptr<Device> device = make_device(config.device);
   const Network network(config.model.layers, held.shape);
   Parameters parameters(network);
-  parameters.initialise(init_named(config.model.init), 1);
-  Program program(network, loss_named(config.train.loss), *device, held.piece, held.sparse);
+  parameters.initialise(config.model.init, 1);
+  Program program(network, config.train.loss, *device, held.micro_batch, held.sparse);
   const Batch& batch = held.batches[0];
   const double seconds = seconds_of(clock, 0.05, [&] {
     program.forward(parameters, input_of(batch), batch.rows, false,
@@ -227,7 +227,7 @@ double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64
 }
 
 // What a step may need beside its kernels.
-StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, const Held& held,
+StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, const HeldBatches& held,
                              const NearCores& near, double seconds,
                              const std::vector<std::unique_ptr<Rank>>& all, int64_t a_round,
                              int64_t own_floats) {
@@ -240,7 +240,7 @@ StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, co
   StepCost c;
   c.add = seconds_of(clock, 0.02, [&] { device.add(a.floats(), b.floats()); }) /
           static_cast<double>(summed);
-  c.load = load_seconds_a_row(config, data, held.piece);
+  c.load = load_seconds_a_row(config, data, held.micro_batch);
   c.copy = copy_seconds_a_float(device, parameters);
   if (held.sparse) {
     c.whole_norm = seconds_of(clock, 0.05, [&] { device.squared_norm(gradients); }) /
@@ -270,7 +270,7 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
                            const NearCores& near, double seconds) {
   RunConfig config = given;
   config.parallel = {};
-  const Held held = real_batches(config, data, piece_size(rows, piece_limit(config.train)));
+  const HeldBatches held = real_batches(config, data, micro_batch_rows(config.train, rows));
   const int most = std::max(1, cores / config.device.threads);
   std::vector<int> counts;
   for (int n = 1; n < most; n *= 2) counts.push_back(n);
@@ -307,7 +307,7 @@ NetworkCosts measure_costs(const RunConfig& given, const DataSplits& data, int64
   for (std::thread& thread : threads) thread.join();
 
   NetworkCosts costs;
-  costs.rows = held.piece;
+  costs.rows = held.micro_batch;
   costs.parameters = bytes_a_step(all[0]->plain.parameters()) / static_cast<int64_t>(sizeof(float));
   const StepCost around =
       cost_around_kernels(config, data, held, near, seconds, all, steps, costs.parameters);

@@ -4,18 +4,9 @@
 
 #include "base/error.h"
 #include "parallel/strategy.h"
-#include "train/epoch_feed.h"
-#include "train/step_probe.h"
+#include "train/shares.h"
 
 namespace lockstep {
-namespace {
-
-int64_t largest_share(const RunConfig& config, int64_t all, int64_t training) {
-  const int64_t parts = config.parallel.mode == "reproducible" ? config.parallel.shards : training;
-  return part_of(all, parts, parts - 1).size();
-}
-
-}  // namespace
 
 int SimulatedPoint::threads() const {
   return node_cores > 0 ? std::min(config.device.threads, node_cores) : config.device.threads;
@@ -40,7 +31,7 @@ SimulatedPoint place_point(const RunConfig& config, const Cluster& cluster, int6
         "fewer, more --nodes, or --oversubscribe",
         ranks, ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s", nodes * cores, nodes,
         nodes == 1 ? "" : "s", cluster.name);
-  if (config.parallel.backend == "threads" && point.nodes > 1)
+  if (config.parallel.backend == Backend::threads && point.nodes > 1)
     throw UserError(
         "ranks that are threads of one process cannot be on {} nodes; use --backend mpi",
         point.nodes);
@@ -53,24 +44,19 @@ int64_t samples_of(const SimulatedPoint& point, const DataSplits& data) {
   return point.samples > 0 ? point.samples : data.train->size();
 }
 
-// Others only serve them.
-int training_ranks(const RunConfig& c) {
-  return make_strategy(c.parallel, c.optimizer)->training_ranks(static_cast<int>(c.parallel.ranks));
-}
-
 Shares shares_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
   Shares s;
-  s.training = training_ranks(c);
-  s.all = rows_of_all(c, samples_of(point, data), s.training);
+  s.training = training_ranks(c.parallel, static_cast<int>(c.parallel.ranks));
+  s.all = rows_per_step(c, samples_of(point, data), s.training);
   if (s.all < s.training)
     throw UserError("{} ranks are more than the {} samples of {}; use fewer ranks{}", s.training,
                     s.all, s.all == samples_of(point, data) ? "an epoch" : "a step",
                     s.all == samples_of(point, data)
                         ? ", or --samples for a larger data set like this one"
                         : ", or a larger train.batch");
-  s.piece =
-      piece_size(std::max<int64_t>(1, largest_share(c, s.all, s.training)), piece_limit(c.train));
+  s.micro_batch = micro_batch_rows(
+      c.train, std::max<int64_t>(1, largest_shard_rows(c, s.all, s.training)));
   return s;
 }
 
@@ -78,11 +64,11 @@ RankMemory memory_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
   const Shares shares = shares_of(point, data);
   const Network network(c.model.layers, data.train->sample_shape());
-  RankMemory m = training_memory(c, network, shares.piece, data.train->sparse());
+  RankMemory m = training_memory(c, network, shares.micro_batch, data.train->sparse());
   // Images are kept as bytes, one for each value; tables as floats.
   const double values =
       static_cast<double>(samples_of(point, data) * data.train->sample_shape().elements());
-  const bool parts = c.data.reading == "own-part";
+  const bool parts = c.data.reading == Reading::own_part;
   m.data = data.train->sparse() ? 0 : values * (data.train->sample_shape().is_image() ? 1 : 4);
   if (parts) m.data /= static_cast<double>(shares.training);
   return m;

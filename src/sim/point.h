@@ -25,13 +25,12 @@ SimulatedPoint place_point(const RunConfig& config, const Cluster& cluster, int6
 
 // How the rows of a step are shared.
 struct Shares {
-  int64_t training = 1;  // ranks; others serve them
-  int64_t all = 0;       // rows of a step
-  int64_t piece = 0;     // rows of a micro-batch
+  int64_t training = 1;     // ranks; others serve them
+  int64_t all = 0;          // rows of a step
+  int64_t micro_batch = 0;  // rows
 };
 Shares shares_of(const SimulatedPoint& point, const DataSplits& data);
 
-int training_ranks(const RunConfig& config);
 int64_t samples_of(const SimulatedPoint& point, const DataSplits& data);
 
 // What the point needs in memory; throws a UserError that says by how much it is too much.

@@ -25,7 +25,7 @@ RunConfig measured_config(const SimulatedPoint& point) {
 
 std::string key_of(const SimulatedPoint& point, const DataSplits& data) {
   return network_key(measured_config(point), data.train->sample_shape(),
-                     shares_of(point, data).piece);
+                     shares_of(point, data).micro_batch);
 }
 
 NetworkCosts measure_now(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
@@ -38,7 +38,7 @@ NetworkCosts measure_now(const SimulatedPoint& point, const DataSplits& data, Pr
         // Where cores are is of no use, and waiting for it long, while programs take turns on them.
         const NearCores near(watch.began_busy() ? std::map<std::string, SizeTable>()
                                                 : profile.threads);
-        last = measure_costs(measured_config(point), data, shares_of(point, data).piece,
+        last = measure_costs(measured_config(point), data, shares_of(point, data).micro_batch,
                              profile.cores, near, seconds);
         last.measured = time_text();
         return last.spread();
@@ -78,7 +78,7 @@ NetworkCosts costs_for(const SimulatedPoint& point, const DataSplits& data, Prof
   const bool known = found != profile.networks.end();
   if (measuring == Measuring::never) {
     if (known) return found->second;
-    const int64_t rows = shares_of(point, data).piece;
+    const int64_t rows = shares_of(point, data).micro_batch;
     throw UserError(
         "the profile of {} has no times for this network with {} rows and {} thread{}; make it "
         "there with 'lockstep calibrate {} --batch {} --threads {}'",

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "parallel/strategy.h"
 #include "sim/disturbance_watch.h"
 #include "sim/node_affinity.h"
 #include "sim/point.h"
@@ -52,7 +53,8 @@ class PointCosts {
         costs_(costs),
         profile_(profile),
         cluster_(cluster),
-        training_ranks_(training_ranks(point.config)) {}
+        training_ranks_(training_ranks(point.config.parallel,
+                                      static_cast<int>(point.config.parallel.ranks))) {}
 
   StepCost of_rank(int rank);
   StepCost of_slowest_rank(int node);

@@ -140,7 +140,7 @@ void keep_better(std::map<std::string, NetworkCosts>& known, const std::string& 
 std::string network_key(const RunConfig& config, const Shape& input, int64_t rows) {
   return fmt::format("{} <- {} of {}; {}; {}; {} rows, {} thread{}",
                      fmt::join(config.model.layers, ", "), input.text(), config.data.name,
-                     config.train.loss, config.optimizer.name, rows, config.device.threads,
+                     to_text(config.train.loss), config.optimizer.name, rows, config.device.threads,
                      config.device.threads == 1 ? "" : "s");
 }
 

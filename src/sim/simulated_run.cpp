@@ -67,7 +67,7 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
                            r.global_batch, c.parallel.strategy);
     s.parallel->ranks = r.ranks;
     s.parallel->hosts = r.nodes;
-    s.parallel->backend = c.parallel.backend + " (simulated)";
+    s.parallel->backend = fmt::format("{} (simulated)", to_text(c.parallel.backend));
     s.parallel->oversubscribed = r.oversubscribed;
   }
   s.simulated =

@@ -7,6 +7,7 @@
 #include "base/apart.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "parallel/strategy.h"
 #include "sim/analytic.h"
 #include "sim/certainty.h"
 #include "sim/costed_device.h"
@@ -47,8 +48,8 @@ int64_t steps_to_average(double noise, int64_t ranks) {
 }
 
 Lengths lengths_for(const RunConfig& config, int64_t ranks, bool trace) {
-  if (config.parallel.strategy == "average-weights" && config.parallel.average == "steps")
-    return {config.parallel.average_steps, 2 * config.parallel.average_steps};
+  const int64_t period = traits_of(config.parallel).period;
+  if (period > 1) return {period, 2 * period};
   return ranks >= 128 ? Lengths{1, trace ? traced_steps : 2} : Lengths{2, 4};
 }
 
@@ -92,7 +93,7 @@ StepTimes per_step(StepTimes t, double steps) {
 double around_messages(const RunConfig& config, const Shares& shares, const StepCost& cost,
                        bool sparse) {
   const bool served = shares.training < config.parallel.ranks;
-  if (served || (sparse && config.parallel.strategy == "scatter-gather")) return cost.serving;
+  if (served || (sparse && traits_of(config.parallel).sends_whole_arrays)) return cost.serving;
   return shares.training > 1 ? cost.exchange : 0;
 }
 
@@ -118,7 +119,7 @@ class PointRun {
         shares_(shares_of(point, data)),
         costs_(known_costs(point, data, profile)),
         of_ranks_(point, costs_, profile, cluster),
-        held_(real_batches(config_, data, shares_.piece)) {}
+        held_(real_batches(config_, data, shares_.micro_batch)) {}
 
   // `noise`: of computing, see Disturbance.
   std::vector<RankOutcome> run(const Lengths& lengths, double noise, bool trace);
@@ -144,13 +145,13 @@ class PointRun {
   const Shares shares_;
   const NetworkCosts costs_;
   PointCosts of_ranks_;
-  const Held held_;
+  const HeldBatches held_;
 };
 
 std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, bool trace) {
   const int64_t ranks = config_.parallel.ranks;
   const bool analytic = options_.engine == Engine::analytic;
-  const bool meet_each_step = config_.parallel.strategy != "average-weights";
+  const bool meet_each_step = traits_of(config_.parallel).meets_each_step;
   const SimulatedJob job{.cluster = cluster_,
                          .profile = profile_,
                          .nodes = cluster_.place(static_cast<int>(ranks), point_.per_node),
@@ -168,7 +169,7 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
     StepProbe probe(config_, held_, shares_.all, rank.ranks, device, rank.clock);
     const double a_row = options_.loading ? cost.load : 0;
     const double a_piece = around_messages(config_, shares_, cost, held_.sparse);
-    probe.load_by([=, &rank](int64_t rows) {
+    probe.before_micro_batch([=, &rank](int64_t rows) {
       rank.clock.spend(a_row * static_cast<double>(rows) + a_piece);
     });
     RankOutcome& mine = outcomes[static_cast<size_t>(rank.ranks.rank())];

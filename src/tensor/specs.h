@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/enum_text.h"
 #include "base/shape.h"
 
 namespace lockstep {
@@ -113,6 +114,9 @@ struct NormSpec {
 };
 
 enum class LossKind { softmax_cross_entropy, sigmoid_cross_entropy, mean_squared_error };
+template <>
+inline constexpr auto enum_texts<LossKind> =
+    std::array{"softmax-cross-entropy", "sigmoid-cross-entropy", "mean-squared-error"};
 struct LossSpec {
   int64_t batch = 0;
   int64_t positions = 1;  // each with a target of its own; a sample's loss is their mean

@@ -14,7 +14,7 @@
 #include "train/evaluator.h"
 #include "train/run_claim.h"
 #include "train/run_folder.h"
-#include "train/step_probe.h"
+#include "train/shares.h"
 #include "train/task_queue.h"
 #include "train/trainer.h"
 #include "train/versions.h"
@@ -43,7 +43,7 @@ Plan make_plan(const CrossvalConfig& c, const Dataset& data, uint64_t seed) {
       plan.tasks.push_back({.node = node, .fold = fold});
       plan.samples.push_back(folds[static_cast<size_t>(node)][static_cast<size_t>(fold)]);
     }
-  for (int64_t node = 0; c.model == "retrain" && node < c.nodes; ++node) {
+  for (int64_t node = 0; c.model == FoldModel::retrain && node < c.nodes; ++node) {
     plan.tasks.push_back({.node = node, .retrain = true});
     plan.samples.push_back({.train = parts[static_cast<size_t>(node)], .test = {}});
   }
@@ -140,7 +140,7 @@ class Models {
     }
     SavedRun model = std::move(nodes.front());
     size_t chosen = 0;
-    if (summary.nodes > 1 && summary.combine == "average") {
+    if (summary.nodes > 1 && config_.crossval.combine == NodeModel::average) {
       std::vector<const SavedRun*> others;
       for (size_t n = 1; n < nodes.size(); ++n) others.push_back(&nodes[n]);
       average(model, others);
@@ -168,11 +168,11 @@ class Models {
     std::vector<FoldResult> mine;
     for (const FoldResult& r : results)
       if (r.task.node == node) mine.push_back(r);
-    if (config_.crossval.model == "retrain") return load({.node = node, .retrain = true});
+    if (config_.crossval.model == FoldModel::retrain) return load({.node = node, .retrain = true});
     const auto better = [](const FoldResult& a, const FoldResult& b) {
       return std::pair(-a.accuracy, a.loss) < std::pair(-b.accuracy, b.loss);
     };
-    if (config_.crossval.model == "best")
+    if (config_.crossval.model == FoldModel::best)
       return load(std::min_element(mine.begin(), mine.end(), better)->task);
     SavedRun model = load(mine.front().task);
     std::vector<SavedRun> others;
@@ -199,7 +199,7 @@ class Models {
 
   Evaluation tested(const SavedRun& run) const {
     const std::unique_ptr<Device> device = make_device(config_.device);
-    Program program(*run.network, loss_named(config_.train.loss), *device, 256,
+    Program program(*run.network, config_.train.loss, *device, 256,
                     data_.test->sparse());
     return evaluate(*data_.test, all_of(*data_.test), program, *run.parameters, clock_);
   }
@@ -213,10 +213,9 @@ class Models {
 // The group that the calling rank is in trains folds with this batch and learning rate.
 void describe_fold(const RunConfig& config, const Communicator& group, int64_t samples,
                    CrossvalSummary& summary) {
-  const int64_t training =
-      make_strategy(config.parallel, config.optimizer)->training_ranks(group.size());
+  const int64_t training = training_ranks(config.parallel, group.size());
   summary.fold_ranks = group.size();
-  summary.global_batch = rows_of_all(config, samples, training);
+  summary.global_batch = rows_per_step(config, samples, training);
   summary.batch_per_rank = (summary.global_batch + training - 1) / training;
   summary.learning_rate =
       config.optimizer.lr *
@@ -267,7 +266,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
   const auto count = static_cast<int64_t>(plan.tasks.size());
   const int64_t groups =
       c.groups > 0 ? std::min<int64_t>(c.groups, ranks.size())
-                   : quickest_groups(count, ranks.size(), config.parallel.batch == "global");
+                   : quickest_groups(count, ranks.size(), config.parallel.batch == BatchOf::all);
   const bool first = ranks.rank() == 0;
   const fs::path queue_file = folder / "queue";
   std::vector<uint8_t> done_before(plan.tasks.size(), 0);
@@ -329,8 +328,8 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
                           .nodes = c.nodes,
                           .ranks = ranks.size(),
                           .groups = groups,
-                          .model = c.model,
-                          .combine = c.combine};
+                          .model = to_text(c.model),
+                          .combine = to_text(c.combine)};
   summary.device = make()->description();
   describe_fold(config, *group, static_cast<int64_t>(plan.samples[0].train.size()), summary);
   summary.oversubscribed =

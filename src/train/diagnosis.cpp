@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "parallel/strategy.h"
+
 namespace lockstep {
 namespace {
 
@@ -30,8 +32,7 @@ std::vector<std::pair<const char*, double>> shares_of(const ParallelFigures& f) 
 
 // A batch that makes computing ten times as long as what is exposed now.
 std::string communication_advice(const ParallelFigures& f) {
-  if (f.strategy == "average-weights")
-    return "average less often (parallel.average, parallel.average_steps)";
+  if (const char* advice = strategy_named(f.strategy).traits({}).less_communication) return advice;
   const double factor = f.exposed_seconds / std::max(f.compute_seconds, 1e-9) / worth_a_word;
   const auto batch = std::bit_ceil(static_cast<uint64_t>(
       std::ceil(static_cast<double>(f.global_batch) * std::max(2.0, factor))));

@@ -5,24 +5,9 @@
 
 #include "base/error.h"
 #include "train/batch_input.h"
+#include "train/shares.h"
 
 namespace lockstep {
-
-int64_t global_batch(const RunConfig& config, int64_t samples, int64_t ranks) {
-  const int64_t asked = config.train.batch * config.train.accumulate;
-  if (asked == 0) return samples;
-  return config.parallel.batch == "per-rank" ? asked * ranks : asked;
-}
-
-int64_t piece_limit(const TrainConfig& train) {
-  if (train.accumulate > 1 && train.batch > 0) return std::min(train.micro_batch, train.batch);
-  return train.micro_batch;
-}
-
-int64_t piece_size(int64_t rows, int64_t limit) {
-  const int64_t pieces = (rows + limit - 1) / limit;
-  return (rows + pieces - 1) / pieces;
-}
 
 EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int ranks)
     : seed_(static_cast<uint64_t>(config.seed)),
@@ -32,23 +17,20 @@ EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int
       loader_(data, 1, seed_, false, rank < ranks ? config.data.workers : 0),
       run_steps_(config.train.steps) {
   int64_t largest = 1;
-  const bool reproducible = config.parallel.mode == "reproducible";
-  const int64_t shards = reproducible ? config.parallel.shards : ranks;
+  const bool reproducible = config.parallel.mode == Mode::reproducible;
   for (int64_t step = 0; step < partition_.steps(); ++step) {
     StepShare share{.all = partition_.rows_of(step)};
-    if (rank_ >= 0) share.mine = partition_.rows_of(step, rank_);
-    if (rank_ >= 0 && reproducible) {
-      for (int64_t s = shards * rank_ / ranks; s < shards * (rank_ + 1) / ranks; ++s)
-        share.shards.push_back(part_of(share.all, shards, s).size());
-    } else {
-      share.shards = {share.mine};
+    if (rank_ >= 0) {
+      share.mine = partition_.rows_of(step, rank_);
+      share.shards = reproducible ? shard_rows(config, share.all, ranks, rank_)
+                                  : std::vector<int64_t>{share.mine};
     }
-    // Kernels may be chosen by the size of pieces: it must not depend on the rank.
-    largest = std::max(largest, part_of(share.all, shards, shards - 1).size());
+    // Kernels may be chosen by the size of micro-batches: it must not depend on the rank.
+    largest = std::max(largest, largest_shard_rows(config, share.all, ranks));
     for (const int64_t rows : share.shards) largest = std::max(largest, rows);
     shares_.push_back(std::move(share));
   }
-  piece_ = piece_size(largest, piece_limit(config.train));
+  micro_batch_ = micro_batch_rows(config.train, largest);
   steps_ = whole_epoch();
 }
 
@@ -65,14 +47,14 @@ void EpochFeed::start(int64_t epoch, int64_t first_step) {
         skipped += left;
         continue;
       }
-      for (; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, piece_));
+      for (; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, micro_batch_));
     }
   rows.erase(rows.begin(), rows.begin() + skipped);
   rows.resize(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})));
   loader_.start(std::move(rows), sizes);
 }
 
-Piece EpochFeed::next() {
+MicroBatch EpochFeed::next() {
   const Batch* batch = loader_.next();
   ENSURE(batch != nullptr);
   return {.rows = batch->rows,

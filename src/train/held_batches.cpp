@@ -5,43 +5,43 @@
 #include "base/rng.h"
 #include "data/loader.h"
 #include "nn/network.h"
-#include "train/epoch_feed.h"
+#include "train/shares.h"
 
 namespace lockstep {
 
-Held real_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
+HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
   const int64_t size = data.train->size();
   rows = std::min(rows, size);
-  const int64_t piece = piece_size(rows, piece_limit(config.train));
-  Held held{
+  const int64_t micro_batch = micro_batch_rows(config.train, rows);
+  HeldBatches held{
       .provenance = data.provenance,
       .shape = data.train->sample_shape(),
       .classes = data.train->outputs(),
       .sparse = data.train->sparse(),
       .samples = size,
       .rows = rows,
-      .piece = piece,
-      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / piece, 1, 8)))};
-  BatchLoader loader(*data.train, piece, static_cast<uint64_t>(config.seed), true, 0);
+      .micro_batch = micro_batch,
+      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / micro_batch, 1, 8)))};
+  BatchLoader loader(*data.train, micro_batch, static_cast<uint64_t>(config.seed), true, 0);
   loader.start_epoch(1);
   for (Batch& one : held.batches) one = *loader.next();
   return held;
 }
 
-Held noise_batches(const RunConfig& config, const Shape& shape) {
+HeldBatches noise_batches(const RunConfig& config, const Shape& shape) {
   const int64_t rows = std::max<int64_t>(1, config.train.batch * config.train.accumulate);
   const Shape output = Network(config.model.layers, shape).output();
   const bool tokens = output.is_sequence();
-  Held held{.provenance = "noise",
+  HeldBatches held{.provenance = "noise",
             .shape = shape,
             .classes = tokens ? output.channels() : output.elements(),
             .samples = rows * config.parallel.ranks,
             .rows = rows,
-            .piece = piece_size(rows, piece_limit(config.train)),
+            .micro_batch = micro_batch_rows(config.train, rows),
             .batches = std::vector<Batch>(4)};
   Rng rng(static_cast<uint64_t>(config.seed), Purpose::split);
   for (Batch& one : held.batches) {
-    one.rows = held.piece;
+    one.rows = held.micro_batch;
     one.x.resize(static_cast<size_t>(one.rows * shape.elements()));
     const auto classes = static_cast<uint64_t>(held.classes);
     for (float& value : one.x)

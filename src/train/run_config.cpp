@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/nearest.h"
 #include "nn/hugging_face.h"
+#include "parallel/strategy.h"
 
 namespace lockstep {
 namespace {
@@ -50,18 +51,25 @@ struct Assign {
   const Setting& setting;
   const TomlValue& value;
 
-  void operator()(std::string* target) const {
-    const auto* text = std::get_if<std::string>(&value.data);
+  std::string text() const {
+    if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
     // On a command line the text 0 looks like a number.
-    const std::string bare =
-        value.where.substr(std::min(value.where.find('=') + 1, value.where.size()));
-    if (!text && value.where.starts_with("--set ")) text = &bare;
-    if (!text) wrong_type(setting, value, "text in quotes");
+    if (!value.where.starts_with("--set ")) wrong_type(setting, value, "text in quotes");
+    return value.where.substr(std::min(value.where.find('=') + 1, value.where.size()));
+  }
+  [[noreturn]] void not_known(const std::string& text) const {
+    throw UserError("{}: {} = \"{}\" is not known; {}", value.where, setting.key, text,
+                    suggestion(text, setting.choices));
+  }
+
+  void operator()(std::string* target) const {
     const auto& choices = setting.choices;
-    if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end())
-      throw UserError("{}: {} = \"{}\" is not known; {}", value.where, setting.key, *text,
-                      suggestion(*text, choices));
-    *target = *text;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), text()) == choices.end())
+      not_known(text());
+    *target = text();
+  }
+  void operator()(const EnumTarget& target) const {
+    if (!target.set(target.value, text())) not_known(text());
   }
   void operator()(int64_t* target) const {
     if (setting.key == "train.batch" && value.data == decltype(value.data)(std::string("full"))) {
@@ -94,6 +102,9 @@ struct Print {
   const std::string& key;
 
   std::string operator()(const std::string* text) const { return toml_string(*text); }
+  std::string operator()(const EnumTarget& target) const {
+    return toml_string(target.text(target.value));
+  }
   std::string operator()(const int64_t* number) const {
     return key == "train.batch" && *number == 0 ? "\"full\"" : std::to_string(*number);
   }
@@ -134,35 +145,34 @@ void check(const RunConfig& config) {
     throw UserError("train.eval_every needs a validation part; set data.validation, e.g. 0.1");
   if (config.train.early_stopping > 0 && !validates)
     throw UserError("train.early_stopping needs a validation part; set data.validation, e.g. 0.1");
-  if (config.train.keep == "best" && !validates)
+  if (config.train.keep == Keep::best && !validates)
     throw UserError("train.keep = \"best\" needs a validation part; set data.validation, e.g. 0.1");
   const ParallelConfig& p = config.parallel;
   if (!std::has_single_bit(static_cast<uint64_t>(p.shards)))
     throw UserError("parallel.shards = {} is not a power of two; try {}", p.shards,
                     std::bit_ceil(static_cast<uint64_t>(p.shards)));
-  if (p.mode == "reproducible" && p.strategy != "all-reduce")
+  const StrategyTraits traits = traits_of(p);
+  if (p.mode == Mode::reproducible && !traits.reproducible)
     throw UserError(
         "parallel.mode = \"reproducible\" is about strategy \"all-reduce\"; strategy \"{}\" gives "
         "other weights for other numbers of ranks by its nature",
         p.strategy);
-  if (p.mode == "reproducible" && p.parts != "shuffled")
+  if (p.mode == Mode::reproducible && p.parts != Parts::shuffled)
     throw UserError(
         "parallel.mode = \"reproducible\" needs parallel.parts = \"shuffled\": own parts differ "
         "with the number of ranks");
-  if (p.strategy == "average-weights" && (p.average == "end" || p.average == "never") &&
-      config.train.keep == "best")
+  if (!traits.one_model && config.train.keep == Keep::best)
     throw UserError(
-        "train.keep = \"best\" is not possible with parallel.average = \"{}\": ranks have models "
-        "of "
+        "train.keep = \"best\" is not possible with parallel.average = \"{}\": ranks have models of "
         "their own, each with another best epoch; use parallel.average = \"epoch\"",
-        p.average);
-  if (p.strategy == "parameter-server" && !p.asynchronous && config.train.clip_norm > 0)
+        to_text(p.average));
+  if (!traits.can_clip && config.train.clip_norm > 0)
     throw UserError(
         "train.clip_norm needs the whole gradient, which no rank of a synchronous "
         "\"parameter-server\" has; use \"all-reduce\", or parallel.asynchronous = true");
   if (!config.model.layers.empty() &&
       config.model.layers.back().find("softmax") != std::string::npos &&
-      config.train.loss == "softmax-cross-entropy")
+      config.train.loss == LossKind::softmax_cross_entropy)
     throw UserError(
         "the network ends in softmax, but train.loss = \"softmax-cross-entropy\" applies it "
         "already; "
@@ -237,7 +247,5 @@ std::string default_text(const Setting& setting) {
   RunConfig defaults;
   return std::visit(Print{setting.key}, setting.target(defaults));
 }
-
-Init init_named(const std::string& name) { return name == "keras" ? Init::keras : Init::pytorch; }
 
 }  // namespace lockstep

@@ -22,8 +22,13 @@ struct ModelConfig {
   int64_t lora_rank = 0;
   double lora_alpha = 16;
   std::string lora_on = "attn.c_attn";
-  std::string init = "pytorch";
+  Init init = Init::pytorch;
 };
+
+// Which weights are saved: the last, or the best by validation loss.
+enum class Keep { last, best };
+template <>
+inline constexpr auto enum_texts<Keep> = std::array{"last", "best"};
 
 struct TrainConfig {
   int64_t epochs = 5;
@@ -31,11 +36,11 @@ struct TrainConfig {
   int64_t eval_every = 0;      // steps between evaluations; 0: at the end of epochs
   int64_t batch = 128;         // 0: the whole training set
   int64_t accumulate = 1;      // batches whose gradients are summed to one step
-  int64_t micro_batch = 1024;  // larger batches are summed from pieces of this size
-  std::string loss = "softmax-cross-entropy";
+  int64_t micro_batch = 1024;  // larger batches are summed from micro-batches of this size
+  LossKind loss = LossKind::softmax_cross_entropy;
   double clip_norm = 0;          // gradients are scaled down to this norm; 0: never
   int64_t early_stopping = 0;    // epochs without a better validation loss; 0: never
-  std::string keep = "last";     // which weights are saved: last, or best by validation loss
+  Keep keep = Keep::last;
   int64_t checkpoint_every = 0;  // steps between checkpoints; 0: only when interrupted
   int64_t keep_checkpoints = 2;  // of the newest
   int64_t log_every = 50;        // steps between lines of metrics.jsonl; 0: epochs only
@@ -62,10 +67,26 @@ struct RunConfig {
   ReportConfig report;
 };
 
+// An enum of the configuration, reached through its texts.
+struct EnumTarget {
+  void* value;
+  const char* (*text)(const void* value);
+  bool (*set)(void* value, const std::string& text);  // false: there is no such text
+};
+template <typename Enum>
+EnumTarget enum_target(Enum& value) {
+  return {&value, [](const void* at) { return to_text(*static_cast<const Enum*>(at)); },
+          [](void* at, const std::string& text) {
+            const std::optional<Enum> found = from_text<Enum>(text);
+            if (found) *static_cast<Enum*>(at) = *found;
+            return found.has_value();
+          }};
+}
+
 // One key of the configuration: where it is kept, what it means, what it may be.
 struct Setting {
-  using Target =
-      std::variant<std::string*, int64_t*, int*, double*, bool*, std::vector<std::string>*>;
+  using Target = std::variant<std::string*, int64_t*, int*, double*, bool*,
+                              std::vector<std::string>*, EnumTarget>;
   std::string key;
   std::string description;
   std::function<Target(RunConfig&)> target;
@@ -89,6 +110,5 @@ std::string to_toml(const RunConfig& config);
 // it runs.
 std::string lasting_toml(RunConfig config);
 std::string default_text(const Setting& setting);  // as TOML
-Init init_named(const std::string& name);
 
 }  // namespace lockstep

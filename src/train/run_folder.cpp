@@ -304,7 +304,7 @@ std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& ne
       {"layers", network.lines()},
       {"classes", classes},
       {"normalizer",
-       {{"type", normalizer.type}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
+       {{"type", to_text(normalizer.type)}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
   return model_bytes(parameters, text_of(json));
 }
 
@@ -388,7 +388,11 @@ SavedRun load_run(const fs::path& path) {
     expect_same(*run.network, run.config.model.layers, model, config);
     run.classes = json.at("classes").get<std::vector<std::string>>();
     const Json& n = json.at("normalizer");
-    run.normalizer = {n.at("type").get<std::string>(), n.at("shift").get<std::vector<float>>(),
+    const auto type = from_text<Normalize>(n.at("type").get<std::string>());
+    if (!type)
+      throw UserError("{}: its normaliser is of an unknown type {}", model.string(),
+                      n.at("type").dump());
+    run.normalizer = {*type, n.at("shift").get<std::vector<float>>(),
                       n.at("scale").get<std::vector<float>>()};
     check_fits(run.normalizer, run.network->input());
   } catch (const Json::exception& error) {

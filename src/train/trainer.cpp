@@ -31,6 +31,10 @@ bool all_finite(std::span<const float> values) {
   return finite;
 }
 
+SampleForm form_of(const DataSplits& data, const std::string& name) {
+  return {data.train->sample_shape(), data.train->outputs(), data.train->sparse(), name};
+}
+
 std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 }  // namespace
@@ -43,45 +47,37 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       clock_(clock),
       data_(data),
       observer_(observer),
-      strategy_(make_strategy(config.parallel, config.optimizer)),
-      training_ranks_(strategy_->training_ranks(ranks.size())),
-      network_(config.model.layers, data.train->sample_shape()),
-      parameters_(network_),
-      feed_(config, *data.train, ranks.rank(), training_ranks_),
-      program_(network_, loss_named(config.train.loss), device, feed_.piece(),
-               data.train->sparse()),
-      optimizer_(config.optimizer, device, parameters_.weights().size()),
-      worker_{ranks_, device_, clock_, program_, parameters_, optimizer_, config.train.clip_norm},
+      feed_(config, *data.train, ranks.rank(), training_ranks(config.parallel, ranks.size())),
+      replica_(config, ranks, device, clock, form_of(data, config.data.name),
+               feed_.micro_batch()),
       epochs_(config.train.epochs) {
-  const int64_t an_epoch = steps_an_epoch();
+  const int64_t an_epoch = updates_per_epoch();
   if (config.train.steps > 0) epochs_ = (config.train.steps + an_epoch - 1) / an_epoch;
   if (config.schedule.warmup_steps > 0)
     config_.schedule.warmup_epochs =
         static_cast<double>(config.schedule.warmup_steps) / static_cast<double>(an_epoch);
-  network_.expect_outputs(data.train->outputs(), config.data.name);
-  if (config.parallel.mode == "reproducible" && parameters_.has_statistics())
+  if (config.parallel.mode == Mode::reproducible && replica_.parameters.has_statistics())
     throw UserError(
         "parallel.mode = \"reproducible\" is not possible with batch normalisation, whose "
         "statistics depend on which samples meet on a rank; use layernorm, or mode \"fast\"");
-  if (data.train->sparse()) parameters_.expect_sparse_inputs();
-  if (data.train->multi_label() && config.train.loss == "softmax-cross-entropy")
+  if (data.train->multi_label() && config.train.loss == LossKind::softmax_cross_entropy)
     throw UserError(
         "samples of {} have several targets each; use train.loss = \"sigmoid-cross-entropy\"",
         config.data.name);
-  parameters_.initialise(init_named(config.model.init), static_cast<uint64_t>(config.seed),
+  replica_.parameters.initialise(config.model.init, static_cast<uint64_t>(config.seed),
                          config.model.from.empty());
   if (config.model.from.empty()) return;
-  load_gpt2(config.model.from, parameters_);
-  if (!all_finite(parameters_.weights()))
+  load_gpt2(config.model.from, replica_.parameters);
+  if (!all_finite(replica_.parameters.weights()))
     throw UserError("{} holds weights that are not numbers (NaN or infinite)", config.model.from);
 }
 
-int64_t Trainer::steps_an_epoch() const {
-  return strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
+int64_t Trainer::updates_per_epoch() const {
+  return replica_.traits.one_update_per_epoch ? 1 : feed_.whole_epoch();
 }
 
 double Trainer::learning_rate(int64_t step) const {
-  const int64_t steps = steps_an_epoch();
+  const int64_t steps = updates_per_epoch();
   // The first step of a warm-up already moves: the rate is that of the step's end.
   const double done = static_cast<double>(at_.epoch - 1) +
                       static_cast<double>(config_.schedule.warmup_epochs > 0 ? step : step - 1) /
@@ -90,16 +86,16 @@ double Trainer::learning_rate(int64_t step) const {
                             ? static_cast<double>(config_.train.steps) / static_cast<double>(steps)
                             : static_cast<double>(epochs_);
   return lockstep::learning_rate(config_.schedule, config_.optimizer.lr, done, epochs,
-                                 training_ranks_);
+                                 replica_.training_ranks);
 }
 
 Trainer::Snapshot Trainer::snapshot(int64_t epoch) const {
-  return {epoch, copy_of(parameters_.weights()), copy_of(parameters_.state())};
+  return {epoch, copy_of(replica_.parameters.weights()), copy_of(replica_.parameters.state())};
 }
 
 void Trainer::restore(const Snapshot& snapshot) {
-  copy(snapshot.weights, parameters_.weights());
-  copy(snapshot.state, parameters_.state());
+  copy(snapshot.weights, replica_.parameters.weights());
+  copy(snapshot.state, replica_.parameters.state());
 }
 
 void Trainer::diverged(int64_t epoch, int64_t step, const std::string& what) {
@@ -107,7 +103,7 @@ void Trainer::diverged(int64_t epoch, int64_t step, const std::string& what) {
   if (restores) restore(last_good_);
   // What rank 0 holds is what is saved.
   std::string kept;
-  if (ranks_.rank() == 0 || strategy_->results_are_global())
+  if (ranks_.rank() == 0 || replica_.traits.global_results)
     kept = restores
                ? fmt::format("The weights from the end of epoch {} are kept.", last_good_.epoch)
                : "The weights before that step are kept.";
@@ -118,27 +114,54 @@ void Trainer::diverged(int64_t epoch, int64_t step, const std::string& what) {
 }
 
 void Trainer::expect_finite_weights() {
-  if (!all_finite(parameters_.weights()) || !all_finite(parameters_.state()))
+  if (!all_finite(replica_.parameters.weights()) || !all_finite(replica_.parameters.state()))
     diverged(at_.epoch, at_.global_step, "weights are not numbers any more");
 }
 
 double Trainer::epochs_done() const {
-  const double steps = static_cast<double>(steps_an_epoch());
+  const double steps = static_cast<double>(updates_per_epoch());
   const double done = static_cast<double>(at_.epoch - 1) + static_cast<double>(at_.step) / steps;
   if (config_.train.steps == 0) return done;
   return std::min(done, static_cast<double>(config_.train.steps) / steps);
 }
 
 double Trainer::accuracy(int64_t correct, double samples) const {
-  return static_cast<double>(correct) / (samples * static_cast<double>(program_.answers()));
+  return static_cast<double>(correct) / (samples * static_cast<double>(replica_.program.answers()));
 }
 
-void Trainer::check(int64_t step, double loss, double gradient_norm) {
-  if (!std::isfinite(loss) || !std::isfinite(gradient_norm))
-    diverged(at_.epoch, at_.global_step + 1,
-             fmt::format("loss {}, gradient norm {}", loss, gradient_norm));
-  if (step == 1 && !candidate_.weights.empty())
-    last_good_ = std::move(candidate_);  // they have just given a finite loss
+StepResult Trainer::make_step(bool asked_to_stop) {
+  const StepPlan plan{.step = at_.step,
+                      .learning_rate = learning_rate(at_.step + 1),
+                      .asked_to_stop = asked_to_stop};
+  try {
+    const StepResult result = replica_.strategy->step(replica_.worker, feed_, plan);
+    // The weights of the epoch's start have just given a finite loss.
+    if (at_.step == 0 && !candidate_.weights.empty()) last_good_ = std::move(candidate_);
+    return result;
+  } catch (const NotFinite& error) {
+    diverged(at_.epoch, at_.global_step + 1, error.what());
+  }
+}
+
+void Trainer::make_steps() {
+  const int64_t steps = replica_.traits.one_update_per_epoch ? 1 : feed_.steps();
+  bool stop = false;
+  if (!replica_.trains()) replica_.strategy->serve(replica_.worker);
+  while (replica_.trains() && !stop && at_.step < steps) {
+    const bool asked = stop_->load(std::memory_order_relaxed);
+    // With other ranks the wish travels with a step, and all stop after it.
+    if (asked && ranks_.size() == 1) {
+      stop = true;
+      break;
+    }
+    const StepResult result = make_step(asked);
+    if (result.skipped) break;
+    step_done(result);
+    stop = result.stop;
+  }
+  StepTimes ending;
+  stopped_ = replica_.strategy->end_epoch(replica_.worker, stop, ending);
+  times_ += ending;
 }
 
 void Trainer::step_done(const StepResult& r) {
@@ -163,32 +186,32 @@ void Trainer::step_done(const StepResult& r) {
                        .learning_rate = r.learning_rate,
                        .times = r.times});
   const int64_t eval = config_.train.eval_every;
-  if (eval > 0 && at_.global_step % eval == 0 && strategy_->results_are_global())
+  if (eval > 0 && at_.global_step % eval == 0 && replica_.traits.global_results)
     if (const auto evaluation = evaluate_together(data_.validation.get()))
       observer_.evaluated({at_.epoch, at_.global_step, *evaluation});
   const int64_t every = config_.train.checkpoint_every;
-  if (every > 0 && at_.global_step % every == 0 && strategy_->results_are_global())
+  if (every > 0 && at_.global_step % every == 0 && replica_.traits.global_results)
     write_checkpoint();
 }
 
 // Running statistics differ between ranks even where weights do not.
 void Trainer::merge_replicas() {
-  const std::span<float> state = parameters_.state();
-  if (ranks_.size() == 1 || !parameters_.has_statistics() || !strategy_->replicas_agree()) return;
-  if (ranks_.rank() >= training_ranks_) std::fill(state.begin(), state.end(), 0.0f);
+  const std::span<float> state = replica_.parameters.state();
+  if (ranks_.size() == 1 || !replica_.parameters.has_statistics() || !replica_.strategy->replicas_agree()) return;
+  if (!replica_.trains()) std::fill(state.begin(), state.end(), 0.0f);
   ranks_.all_reduce(state, state).wait();
-  for (float& value : state) value /= static_cast<float>(training_ranks_);
+  for (float& value : state) value /= static_cast<float>(replica_.training_ranks);
 }
 
 EpochReport Trainer::train_epoch() {
-  if (parameters_.weights().size() + parameters_.state().size() <= most_kept_floats) {
+  if (replica_.parameters.weights().size() + replica_.parameters.state().size() <= most_kept_floats) {
     candidate_ = snapshot(at_.epoch - 1);
     if (last_good_.weights.empty()) last_good_ = candidate_;
   }
   const double start = clock_.seconds();
   const int64_t samples_before = at_.epoch_samples;
   feed_.start(at_.epoch, at_.step);
-  strategy_->train_epoch(worker_, feed_, *this, at_.step);
+  make_steps();
   if (!stopped_) merge_replicas();
   struct Sums {
     double loss;
@@ -197,7 +220,7 @@ EpochReport Trainer::train_epoch() {
   };
   Sums sums{at_.epoch_loss, at_.epoch_correct, at_.epoch_samples,
             at_.epoch_samples - samples_before, stopped_};
-  if (!strategy_->results_are_global()) {
+  if (!replica_.traits.global_results) {
     const std::vector<Sums> all = gather_all(ranks_, sums);
     sums = {};
     for (const Sums& s : all) {
@@ -234,14 +257,14 @@ std::optional<Evaluation> Trainer::evaluate_together(const Dataset* data) {
   }
   if (!someone) return std::nullopt;
   const double start = clock_.seconds();
-  const bool shared = strategy_->replicas_agree() && everyone;
+  const bool shared = replica_.strategy->replicas_agree() && everyone;
   Part mine;
   if (shared) mine = part_of(data->size(), ranks_.size(), ranks_.rank());
   if (!shared && ranks_.rank() == 0) mine = all_of(*data);
   const double began = clock_.seconds();
   Evaluation result;
-  if (mine.size() > 0) result = evaluate(*data, mine, program_, parameters_, clock_);
-  worker_.note("evaluate", began);
+  if (mine.size() > 0) result = evaluate(*data, mine, replica_.program, replica_.parameters, clock_);
+  replica_.worker.note("evaluate", began);
   struct Sums {
     double loss;
     int64_t correct, samples, steps;
@@ -262,7 +285,7 @@ std::optional<Evaluation> Trainer::evaluate_together(const Dataset* data) {
             .steps = sums.steps,
             .loss_sum = sums.loss,
             .correct = sums.correct,
-            .answers = program_.answers()};
+            .answers = replica_.program.answers()};
   return result;
 }
 
@@ -272,7 +295,7 @@ void Trainer::keep_if_best(const EpochReport& report) {
   if (at_.best_epoch > 0 && !(loss < at_.best_loss || std::isnan(at_.best_loss))) return;
   at_.best_loss = loss;
   at_.best_epoch = report.epoch;
-  if (config_.train.keep == "best") best_ = snapshot(report.epoch);
+  if (config_.train.keep == Keep::best) best_ = snapshot(report.epoch);
 }
 
 bool Trainer::has_stopped_improving() const {
@@ -281,8 +304,8 @@ bool Trainer::has_stopped_improving() const {
 }
 
 std::vector<Optimizer*> Trainer::all_optimizers() {
-  std::vector<Optimizer*> all = strategy_->optimizers();
-  all.insert(all.begin(), &optimizer_);
+  std::vector<Optimizer*> all = replica_.strategy->optimizers();
+  all.insert(all.begin(), &replica_.optimizer);
   return all;
 }
 
@@ -291,15 +314,15 @@ void Trainer::write_checkpoint() {
   expect_finite_weights();
   const double start = clock_.seconds();
   // Where all ranks are the same, one file is enough.
-  const bool one = strategy_->results_are_global() && !parameters_.has_statistics();
+  const bool one = replica_.traits.global_results && !replica_.parameters.has_statistics();
   int64_t name = at_.global_step;  // servers make no steps
   if (ranks_.rank() == 0) withdraw_checkpoint(checkpoints_.folder, name);
   if (!one) ranks_.broadcast(bytes_of(std::span(&name, 1)), 0).wait();
   uint64_t digest = 0;
   if (!one || ranks_.rank() == 0) {
     Checkpoint c{.at = at_, .arrays = {}, .counters = {}};
-    c.arrays = {{"weights", copy_of(parameters_.weights())},
-                {"state", copy_of(parameters_.state())},
+    c.arrays = {{"weights", copy_of(replica_.parameters.weights())},
+                {"state", copy_of(replica_.parameters.state())},
                 {"best/weights", best_.weights},
                 {"best/state", best_.state}};
     c.counters["best_epoch"] = best_.epoch;
@@ -309,7 +332,7 @@ void Trainer::write_checkpoint() {
       for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
         c.arrays[fmt::format("optimizer{}/{}", i, k)] = copy_of(optimizers[i]->arrays()[k]);
     }
-    for (const auto& [key, counter] : strategy_->counters()) c.counters[key] = *counter;
+    for (const auto& [key, counter] : replica_.strategy->counters()) c.counters[key] = *counter;
     digest = save_checkpoint(checkpoint_file(checkpoints_.folder, name, ranks_.rank()), c);
   }
   const std::vector<uint64_t> digests =
@@ -323,16 +346,15 @@ void Trainer::write_checkpoint() {
          .config = lasting_toml(config_),
          .metrics_bytes = checkpoints_.flush_metrics ? checkpoints_.flush_metrics() : -1},
         digests, checkpoints_.run, config_.train.keep_checkpoints);
-  worker_.note("checkpoint", start);
+  replica_.worker.note("checkpoint", start);
 }
 
 // Of this run's length and data; anything else would train on with other samples.
 void Trainer::expect_possible(const Position& at, const fs::path& file) const {
-  const int64_t epoch_steps = strategy_->one_step_an_epoch() ? 1 : feed_.whole_epoch();
-  const bool trains = ranks_.rank() < training_ranks_;
+  const int64_t epoch_steps = updates_per_epoch();
   const bool in_epoch = at.epoch >= 1 && at.step >= 0 && at.step <= epoch_steps;
   const bool counted =
-      in_epoch && (strategy_->results_are_global() && trains
+      in_epoch && (replica_.traits.global_results && replica_.trains()
                        ? at.global_step == (at.epoch - 1) * epoch_steps + at.step
                        : at.global_step >= 0 && at.global_step <= at.epoch * epoch_steps);
   if (!counted || at.epoch_samples < 0 || at.epoch_correct < 0 || at.best_epoch < 0 ||
@@ -373,21 +395,21 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
   };
   expect_possible(c.at, path);
   at_ = c.at;
-  fill("weights", parameters_.weights());
-  fill("state", parameters_.state());
+  fill("weights", replica_.parameters.weights());
+  fill("state", replica_.parameters.state());
   if (const auto found = c.arrays.find("best/weights");
       found != c.arrays.end() && !found->second.empty())
     best_ = {counter("best_epoch"),
-             copy_of(expect_size("best/weights", parameters_.weights().size())),
-             copy_of(expect_size("best/state", parameters_.state().size()))};
-  prepare();
+             copy_of(expect_size("best/weights", replica_.parameters.weights().size())),
+             copy_of(expect_size("best/state", replica_.parameters.state().size()))};
+  replica_.prepare();
   const std::vector<Optimizer*> optimizers = all_optimizers();
   for (size_t i = 0; i < optimizers.size(); ++i) {
     optimizers[i]->set_steps(counter(fmt::format("optimizer{}/steps", i)));
     for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
       fill(fmt::format("optimizer{}/{}", i, k), optimizers[i]->arrays()[k]);
   }
-  for (const auto& [key, target] : strategy_->counters()) *target = counter(key);
+  for (const auto& [key, target] : replica_.strategy->counters()) *target = counter(key);
   from.has_all_epochs = at_.epoch > epochs_ || has_stopped_improving();
   from.global_step = info.global_step;
   from.metrics_bytes = info.metrics_bytes;
@@ -395,21 +417,15 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
   return from;
 }
 
-// Once: a strategy that is prepared again would forget what a checkpoint gave it.
-void Trainer::prepare() {
-  if (!prepared_) strategy_->prepare(worker_);
-  prepared_ = true;
-}
-
 ParallelFigures Trainer::parallel_figures() {
   const std::vector<RankTimes> all = gather_times(ranks_, times_, config_.device.threads);
   ParallelFigures figures =
-      summarise(all, training_ranks_, at_.global_step, bytes_a_step(parameters_),
+      summarise(all, replica_.training_ranks, at_.global_step, bytes_a_step(replica_.parameters),
                 feed_.share(0).all, config_.parallel.strategy);
   figures.backend = ranks_.backend();
   // The figures of the first rank that has any.
   std::string own;
-  for (const NamedFigure& f : strategy_->figures()) own += fmt::format("{} {}\n", f.name, f.value);
+  for (const NamedFigure& f : replica_.strategy->figures()) own += fmt::format("{} {}\n", f.name, f.value);
   for (const std::string& text : gather_texts(ranks_, own)) {
     if (text.empty() || !figures.own.empty()) continue;
     std::istringstream lines(text);
@@ -420,17 +436,17 @@ ParallelFigures Trainer::parallel_figures() {
 
 Summary Trainer::run(const std::atomic<bool>& stop) {
   stop_ = &stop;
-  prepare();
+  replica_.prepare();
   const double start = clock_.seconds();
   const int64_t run_steps = config_.train.steps;
   observer_.run_started(
       {.name = config_.name,
        .data = data_.provenance,
        .device = device_.description(),
-       .parameters = network_.parameter_count(),
+       .parameters = replica_.network.parameter_count(),
        .samples = data_.train->size(),
        .epochs = epochs_,
-       .steps_per_epoch = run_steps > 0 ? std::min(run_steps, steps_an_epoch()) : steps_an_epoch(),
+       .steps_per_epoch = run_steps > 0 ? std::min(run_steps, updates_per_epoch()) : updates_per_epoch(),
        .ranks = ranks_.size(),
        .strategy = config_.parallel.strategy,
        .backend = ranks_.backend(),
@@ -439,10 +455,10 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
                   .data = data_.provenance,
                   .device = device_.description(),
                   .seed = config_.seed,
-                  .parameters = network_.parameter_count(),
+                  .parameters = replica_.network.parameter_count(),
                   .global_batch = feed_.share(0).all,
                   .learning_rate = config_.optimizer.lr *
-                                   (config_.schedule.scale_with_ranks ? training_ranks_ : 1)};
+                                   (config_.schedule.scale_with_ranks ? replica_.training_ranks : 1)};
   int64_t last_epoch = at_.epoch;
   if (at_.epoch > epochs_ || has_stopped_improving()) {  // resumed after the last epoch
     summary.train_loss = at_.last_loss;
@@ -453,7 +469,7 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
     const EpochReport report = train_epoch();
     expect_finite_weights();
     last_epoch = at_.epoch;
-    if (at_.global_step == 0 && ranks_.rank() < training_ranks_) {  // before anything was done
+    if (at_.global_step == 0 && replica_.trains()) {  // before anything was done
       summary.ending = Ending::interrupted;
       break;
     }
@@ -474,13 +490,13 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
     at_.last_loss = report.loss;
     at_.last_accuracy = report.accuracy;
     // Ranks that go their own ways meet here only.
-    if (config_.train.checkpoint_every > 0 && !strategy_->results_are_global()) write_checkpoint();
+    if (config_.train.checkpoint_every > 0 && !replica_.traits.global_results) write_checkpoint();
   }
   if (summary.ending == Ending::finished && has_stopped_improving())
     summary.ending = Ending::early;
   summary.epochs = epochs_done();
   summary.first_loss = at_.first_loss;
-  if (summary.ending != Ending::interrupted) strategy_->finish(worker_);
+  if (summary.ending != Ending::interrupted) replica_.strategy->finish(replica_.worker);
   expect_finite_weights();
   if (!best_.weights.empty()) {
     restore(best_);

@@ -8,13 +8,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/load.h"
-#include "nn/parameters.h"
-#include "nn/program.h"
-#include "optim/optimizer.h"
-#include "parallel/strategy.h"
 #include "train/checkpoint.h"
 #include "train/epoch_feed.h"
 #include "train/observer.h"
+#include "train/replica.h"
 #include "train/run_config.h"
 
 namespace lockstep {
@@ -28,7 +25,7 @@ class Diverged : public Failure {
 // One rank of a training. Nothing here knows where it runs: time comes from the clock, arithmetic
 // from the device, other ranks are behind the communicator, how they work together is the
 // strategy's business, and figures leave through the observer.
-class Trainer final : private StepHandler {
+class Trainer {
  public:
   Trainer(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
           const DataSplits& data, Observer& observer);
@@ -36,7 +33,7 @@ class Trainer final : private StepHandler {
   // Without, none are written.
   void keep_checkpoints_in(CheckpointPlace place) { checkpoints_ = std::move(place); }
   // Notes what this rank does when.
-  void record(Trace& trace) { worker_.trace = &trace; }
+  void record(Trace& trace) { replica_.worker.trace = &trace; }
   // Goes on where the newest undamaged checkpoint in the folder was written. All ranks call it.
   ResumedFrom resume(const fs::path& folder);
 
@@ -45,9 +42,9 @@ class Trainer final : private StepHandler {
 
   int64_t steps_done() const { return at_.global_step; }
   // Whether all ranks make every step together, and so diverge together.
-  bool in_step() const { return strategy_->results_are_global(); }
-  const Network& network() const { return network_; }
-  const Parameters& parameters() const { return parameters_; }
+  bool in_step() const { return replica_.traits.global_results; }
+  const Network& network() const { return replica_.network; }
+  const Parameters& parameters() const { return replica_.parameters; }
 
  private:
   // Weights and running statistics at some moment.
@@ -58,13 +55,12 @@ class Trainer final : private StepHandler {
   Snapshot snapshot(int64_t epoch) const;
   void restore(const Snapshot& snapshot);
 
-  double learning_rate(int64_t step) const override;
-  void check(int64_t step, double loss, double gradient_norm) override;
-  void step_done(const StepResult& result) override;
-  bool asked_to_stop() const override { return stop_->load(std::memory_order_relaxed); }
-  void stopping() override { stopped_ = true; }
+  double learning_rate(int64_t step) const;  // of a step of this epoch, from 1
+  StepResult make_step(bool asked_to_stop);
+  void make_steps();  // to the end of the epoch, or until ranks stop
+  void step_done(const StepResult& result);
 
-  int64_t steps_an_epoch() const;
+  int64_t updates_per_epoch() const;
   EpochReport train_epoch();
   double accuracy(int64_t correct, double samples) const;
   void merge_replicas();
@@ -76,7 +72,6 @@ class Trainer final : private StepHandler {
   void expect_finite_weights();  // a relu can hide from the loss that they are not
   std::vector<Optimizer*> all_optimizers();
   void write_checkpoint();
-  void prepare();
   ParallelFigures parallel_figures();
   // `what` was found not to be a number.
   [[noreturn]] void diverged(int64_t epoch, int64_t step, const std::string& what);
@@ -87,14 +82,8 @@ class Trainer final : private StepHandler {
   const Clock& clock_;
   const DataSplits& data_;
   Observer& observer_;
-  std::unique_ptr<Strategy> strategy_;
-  int training_ranks_;
-  Network network_;
-  Parameters parameters_;
   EpochFeed feed_;
-  Program program_;
-  Optimizer optimizer_;
-  Worker worker_;
+  Replica replica_;
 
   int64_t epochs_;  // of the whole run
   Position at_;     // how far the run has come: what a checkpoint remembers
@@ -107,7 +96,6 @@ class Trainer final : private StepHandler {
   Snapshot best_;
   StepResult last_;
   CheckpointPlace checkpoints_;
-  bool prepared_ = false;  // the strategy
 };
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<std::string> two = {"a", "b"};
 
-std::vector<float> row_of(RawDataset& dataset, const std::string& type,
+std::vector<float> row_of(RawDataset& dataset, Normalize type,
                           std::vector<int64_t> fitted_on, int64_t row) {
   dataset.set_normalizer(dataset.fit(type, fitted_on));
   Batch batch;
@@ -20,22 +20,22 @@ std::vector<float> row_of(RawDataset& dataset, const std::string& type,
 
 TEST(ImageNormalisation, UnitMapsBytesToZeroToOne) {
   ImageDataset images({1, 3, 1}, {0, 51, 255}, {0}, two);
-  const std::vector<float> x = row_of(images, "unit", {0}, 0);
+  const std::vector<float> x = row_of(images, Normalize::unit, {0}, 0);
   EXPECT_EQ(x[0], 0.0f);
   EXPECT_FLOAT_EQ(x[1], 0.2f);
   EXPECT_EQ(x[2], 1.0f);
-  EXPECT_EQ(row_of(images, "none", {0}, 0), (std::vector<float>{0, 51, 255}));
+  EXPECT_EQ(row_of(images, Normalize::none, {0}, 0), (std::vector<float>{0, 51, 255}));
 }
 
 TEST(ImageNormalisation, StandardizesEachChannelByTheTrainingRowsAlone) {
   // Channels: red 10 and 30 in the training rows, green constant, blue 0 and 100; row 2 is odd.
   ImageDataset images({1, 1, 3}, {10, 7, 0, 30, 7, 100, 255, 9, 50}, {0, 0, 1}, two);
-  const Normalizer fitted = images.fit("standardize", std::vector<int64_t>{0, 1});
+  const Normalizer fitted = images.fit(Normalize::standardize, std::vector<int64_t>{0, 1});
   EXPECT_EQ(fitted.shift, (std::vector<float>{20, 7, 50}));
   EXPECT_FLOAT_EQ(fitted.scale[0], 0.1f);
   EXPECT_EQ(fitted.scale[1], 1.0f);  // constant: a deviation of 1
   EXPECT_FLOAT_EQ(fitted.scale[2], 0.02f);
-  const std::vector<float> x = row_of(images, "standardize", {0, 1}, 2);
+  const std::vector<float> x = row_of(images, Normalize::standardize, {0, 1}, 2);
   EXPECT_FLOAT_EQ(x[0], 23.5f);
   EXPECT_FLOAT_EQ(x[1], 2.0f);
   EXPECT_FLOAT_EQ(x[2], 0.0f);
@@ -43,20 +43,18 @@ TEST(ImageNormalisation, StandardizesEachChannelByTheTrainingRowsAlone) {
 
 TEST(TableNormalisation, UnitScalesEachColumnFromLowestToHighest) {
   TableDataset table({"x", "y"}, {2, 5, 4, 5, 3, 5}, {0, 0, 1}, two);
-  EXPECT_EQ(row_of(table, "unit", {0, 1, 2}, 2), (std::vector<float>{0.5f, 0}));
-  EXPECT_EQ(row_of(table, "none", {0, 1, 2}, 2), (std::vector<float>{3, 5}));
+  EXPECT_EQ(row_of(table, Normalize::unit, {0, 1, 2}, 2), (std::vector<float>{0.5f, 0}));
+  EXPECT_EQ(row_of(table, Normalize::none, {0, 1, 2}, 2), (std::vector<float>{3, 5}));
 }
 
 TEST(TableNormalisation, StandardizesFeaturesFarFromZeroExactly) {
   TableDataset table({"year", "y"}, {2000001, 0, 2000003, 4}, {0, 1}, two);
-  EXPECT_EQ(row_of(table, "standardize", {0, 1}, 0), (std::vector<float>{-1, -1}));
-  EXPECT_EQ(row_of(table, "standardize", {0, 1}, 1), (std::vector<float>{1, 1}));
+  EXPECT_EQ(row_of(table, Normalize::standardize, {0, 1}, 0), (std::vector<float>{-1, -1}));
+  EXPECT_EQ(row_of(table, Normalize::standardize, {0, 1}, 1), (std::vector<float>{1, 1}));
 }
 
-TEST(Normalizer, RefusesAnUnknownTypeAndAWrongNumberOfChannels) {
-  expect_says(error_of<UserError>([] { check_normalizer_type("standardise"); }),
-              {"data.normalize", "'standardise'", "'standardize'"});
-  const Normalizer three{"unit", {0, 0, 0}, {1, 1, 1}};
+TEST(Normalizer, RefusesAWrongNumberOfChannels) {
+  const Normalizer three{Normalize::unit, {0, 0, 0}, {1, 1, 1}};
   expect_says(error_of<UserError>([&] { check_fits(three, Shape{28, 28, 1}); }), {"3", "28x28x1"});
 }
 

@@ -11,7 +11,7 @@ namespace lockstep {
 namespace {
 
 TEST(Partition, EverySampleIsSeenOnceAnEpoch) {
-  for (const char* parts : {"shuffled", "contiguous", "strided"})
+  for (const Parts parts : {Parts::shuffled, Parts::contiguous, Parts::strided})
     for (const int64_t ranks : {1, 2, 3, 7}) {
       const Partition partition(parts, 101, 20, ranks, 5);
       std::vector<int64_t> seen;
@@ -19,16 +19,16 @@ TEST(Partition, EverySampleIsSeenOnceAnEpoch) {
         const std::vector<int64_t> mine = partition.samples_of(2, r);
         int64_t rows = 0;
         for (int64_t s = 0; s < partition.steps(); ++s) rows += partition.rows_of(s, r);
-        EXPECT_EQ(rows, static_cast<int64_t>(mine.size())) << parts << ranks;
+        EXPECT_EQ(rows, static_cast<int64_t>(mine.size())) << to_text(parts) << ranks;
         seen.insert(seen.end(), mine.begin(), mine.end());
       }
       std::sort(seen.begin(), seen.end());
-      EXPECT_EQ(seen, natural_order(101)) << parts << ranks;
+      EXPECT_EQ(seen, natural_order(101)) << to_text(parts) << ranks;
     }
 }
 
 TEST(Partition, ShuffledStepsAreThoseOfOneRank) {
-  const Partition one("shuffled", 50, 12, 1, 5), three("shuffled", 50, 12, 3, 5);
+  const Partition one(Parts::shuffled, 50, 12, 1, 5), three(Parts::shuffled, 50, 12, 3, 5);
   EXPECT_EQ(one.steps(), 5);
   EXPECT_EQ(three.steps(), 5);
   const std::vector<int64_t> all = one.samples_of(1, 0);
@@ -47,7 +47,7 @@ TEST(Partition, ShuffledStepsAreThoseOfOneRank) {
 }
 
 TEST(Partition, OwnPartsStayTheSameAndAreShuffledWithin) {
-  const Partition contiguous("contiguous", 10, 4, 2, 5), strided("strided", 10, 4, 2, 5);
+  const Partition contiguous(Parts::contiguous, 10, 4, 2, 5), strided(Parts::strided, 10, 4, 2, 5);
   std::vector<int64_t> first = contiguous.samples_of(1, 1), second = contiguous.samples_of(2, 1);
   EXPECT_NE(first, second);
   std::sort(first.begin(), first.end());
@@ -58,7 +58,7 @@ TEST(Partition, OwnPartsStayTheSameAndAreShuffledWithin) {
 }
 
 TEST(Partition, SharesDifferByOneAtMost) {
-  const Partition partition("shuffled", 100, 13, 4, 1);
+  const Partition partition(Parts::shuffled, 100, 13, 4, 1);
   for (int64_t step = 0; step < partition.steps(); ++step) {
     int64_t least = 100, most = 0, all = 0;
     for (int64_t r = 0; r < 4; ++r) {

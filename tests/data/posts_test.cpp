@@ -36,7 +36,7 @@ TEST(Words, SurviveBrokenUtf8) {
 
 TEST(Features, AreRowsOfLengthOne) {
   const std::vector<std::string> texts = {"a b b", "a c", "", "a b"};
-  for (const std::string kind : {"hashed", "tf-idf"}) {
+  for (const PostFeatures kind : {PostFeatures::hashed, PostFeatures::tf_idf}) {
     const SparseMatrix m = text_features(texts, kind, 1000);
     ASSERT_EQ(m.rows(), 4);
     EXPECT_EQ(m.begins[2], m.begins[3]);  // the empty one
@@ -50,11 +50,11 @@ TEST(Features, AreRowsOfLengthOne) {
 }
 
 TEST(Features, OfTfIdfLeaveOutWordsOfOneTextAndWeighRareOnesMore) {
-  const SparseMatrix m = text_features({"a b once", "a b", "a"}, "tf-idf", 1000);
+  const SparseMatrix m = text_features({"a b once", "a b", "a"}, PostFeatures::tf_idf, 1000);
   ASSERT_EQ(m.begins, (std::vector<int64_t>{0, 2, 4, 5}));
   EXPECT_EQ(m.columns[0], 0);  // "a", which most texts have
   EXPECT_LT(m.values[0], m.values[1]);
-  EXPECT_EQ(text_features({"a b", "a b", "a"}, "tf-idf", 1).columns,
+  EXPECT_EQ(text_features({"a b", "a b", "a"}, PostFeatures::tf_idf, 1).columns,
             (std::vector<int32_t>{0, 0, 0}));
 }
 

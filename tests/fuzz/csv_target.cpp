@@ -10,7 +10,7 @@ void read(const std::string& input) {
   config.name = "csv";
   config.path = scratch_file("table.csv", input);
   config.label = "species";
-  config.normalize = "standardize";
+  config.normalize = Normalize::standardize;
   config.test = 0.2;
   config.stratified = input.size() % 2 == 0;
   read_all(load_data(config, 1, [](const std::string&) {}));

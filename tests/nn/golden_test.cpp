@@ -43,7 +43,7 @@ class Golden : public testing::TestWithParam<std::tuple<std::string, std::string
         network_(lines_of(meta("layers")), shape_of(tensor("input"))),
         parameters_(network_),
         rows_(tensor("input").shape[0]),
-        program_(network_, loss_named(meta("loss")), *device_, rows_),
+        program_(network_, *from_text<LossKind>(meta("loss")), *device_, rows_),
         keys_(rows_) {
     for (const float label : values("labels")) labels_.push_back(static_cast<int32_t>(label));
     for (const auto& entry : parameters_.entries())

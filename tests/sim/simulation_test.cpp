@@ -23,7 +23,7 @@ Prediction predict(const FixedProfile& fixed, const RunConfig& config, const Clu
 
 RunConfig with_strategy(RunConfig config, const std::string& strategy) {
   config.parallel.strategy = strategy;
-  if (strategy == "scatter-gather") config.parallel.parts = "contiguous";
+  if (strategy == "scatter-gather") config.parallel.parts = Parts::contiguous;
   return config;
 }
 
@@ -60,7 +60,7 @@ TEST(Simulation, PredictionsArePinned) {
   };
   for (const Pinned& p : all) {
     RunConfig config = with_strategy(fixed.config, p.strategy);
-    config.parallel.backend = p.backend;
+    config.parallel.backend = *from_text<Backend>(p.backend);
     const Prediction got = predict(fixed, config, test_cluster(), p.ranks, p.nodes);
     EXPECT_NEAR(got.step_seconds, p.seconds, 1e-8)
         << p.strategy << " " << p.backend << " " << p.ranks << " on " << p.nodes;
@@ -72,7 +72,7 @@ TEST(Simulation, ServersDoNotContendWithThoseWhoTrain) {
   const FixedProfile fixed;
   RunConfig config = with_strategy(fixed.config, "parameter-server");
   for (const char* backend : {"threads", "mpi"}) {
-    config.parallel.backend = backend;
+    config.parallel.backend = *from_text<Backend>(backend);
     const double step = predict(fixed, config, test_cluster(), 2, 1).step_seconds;
     EXPECT_GT(step, step_alone) << backend;
     EXPECT_LT(step, step_alone + 0.1e-3) << backend;
@@ -212,9 +212,9 @@ TEST(Simulation, SaysWhenMessagesWereMeasuredOnABusyMachine) {
   FixedProfile fixed;
   fixed.profile.mpi_quietness = {"the host took 10% of the time (steal)", 1.5};
   EXPECT_FALSE(predict(fixed, fixed.config, test_cluster(), 2, 2).disturbed);  // one per node
-  fixed.config.parallel.backend = "threads";
+  fixed.config.parallel.backend = Backend::threads;
   EXPECT_FALSE(predict(fixed, fixed.config, test_cluster(), 2, 1).disturbed);
-  fixed.config.parallel.backend = "mpi";
+  fixed.config.parallel.backend = Backend::mpi;
   const Prediction p = predict(fixed, fixed.config, test_cluster(), 2, 1);
   EXPECT_TRUE(p.disturbed);
   expect_says(p.cautions.at(0),
@@ -242,7 +242,7 @@ TEST(Simulation, SaysWhatDoesNotFit) {
                     {"more than the 16"});
   expect_user_error([&] { place_point(fixed.config, cluster, 9, 9, false); }, {"has 8"});
   RunConfig threads = fixed.config;
-  threads.parallel.backend = "threads";
+  threads.parallel.backend = Backend::threads;
   expect_user_error([&] { place_point(threads, cluster, 4, 0, false); }, {"--backend mpi"});
   Cluster small = cluster;
   small.kinds[0].memory = 1000;
@@ -261,7 +261,7 @@ TEST(Simulation, SaysWhetherAnEpochOrAStepHasTooFewSamples) {
   expect_user_error(
       [&] { memory_of(place_point(fixed.config, cluster, 121, 121, false), fixed.data); },
       {"121 ranks are more than the 120 samples of an epoch", "--samples"});
-  fixed.config.parallel.batch = "global";
+  fixed.config.parallel.batch = BatchOf::all;
   expect_user_error([&] { memory_of(place_point(fixed.config, cluster, 9, 9, false), fixed.data); },
                     {"9 ranks are more than the 8 samples of a step", "train.batch"});
 }
@@ -339,7 +339,7 @@ TEST(Analytic, CollectivesAgreeWithSimgrid) {
 FixedProfile for_many_ranks(size_t ranks) {
   FixedProfile fixed;
   fixed.config.model.layers = {"dense 600 relu", "dense 600 relu", "dense 3"};
-  fixed.config.parallel.backend = "mpi";
+  fixed.config.parallel.backend = Backend::mpi;
   fixed.add(fixed.config);
   std::vector<int64_t> rows(8 * ranks);
   for (size_t i = 0; i < rows.size(); ++i)
@@ -436,8 +436,8 @@ TEST(Numerics, VirtualRanksLearnWhatRealOnesLearn) {
     std::vector<double> losses;
     for (const int64_t ranks : {1, 2, 4}) {
       RunConfig config = fixed.config;
-      config.parallel.batch = "global";
-      config.parallel.backend = backend;
+      config.parallel.batch = BatchOf::all;
+      config.parallel.backend = *from_text<Backend>(backend);
       config.train.batch = 8;
       fixed.add(config, 8 / ranks);
       const int64_t nodes = std::string(backend) == "mpi" ? ranks : 1;

@@ -8,14 +8,7 @@ namespace {
 // Counts what it is asked to do with arrays; it prepares no kernels.
 class CountingDevice final : public Device {
  public:
-  std::unique_ptr<Kernel> prepare(const ConvSpec&) override { return nullptr; }
-  std::unique_ptr<Kernel> prepare(const DenseSpec&) override { return nullptr; }
-  std::unique_ptr<Kernel> prepare(const PoolSpec&) override { return nullptr; }
-  std::unique_ptr<Kernel> prepare(const ActivationSpec&) override { return nullptr; }
-  std::unique_ptr<Kernel> prepare(const DropoutSpec&) override { return nullptr; }
-  std::unique_ptr<Kernel> prepare(const NormSpec&) override { return nullptr; }
-  std::unique_ptr<Kernel> prepare(const EmbeddingSpec&) override { return nullptr; }
-  std::unique_ptr<Kernel> prepare(const AttentionSpec&) override { return nullptr; }
+  std::unique_ptr<Kernel> prepare(const KernelSpec&) override { return nullptr; }
   std::unique_ptr<LossKernel> prepare(const LossSpec&) override { return nullptr; }
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) override { return nullptr; }
   void add(std::span<float>, std::span<const float>) override { ++adds; }

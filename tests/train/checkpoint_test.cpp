@@ -23,8 +23,8 @@ RunConfig config_for(const std::string& strategy, int64_t ranks) {
   config.data = {.name = "mnist-sample", .validation = 0.2, .limit = 300};
   config.train.epochs = 4;
   config.train.batch = 40;
-  config.train.keep = "best";
-  config.parallel = {.ranks = ranks, .backend = "threads", .strategy = strategy, .batch = "global"};
+  config.train.keep = Keep::best;
+  config.parallel = {.ranks = ranks, .backend = Backend::threads, .strategy = strategy, .batch = BatchOf::all};
   return config;
 }
 
@@ -52,18 +52,18 @@ TEST_F(Checkpoints, ARunThatGoesOnEndsWithTheSameBits) {
 TEST_F(Checkpoints, StrategiesWhoseRanksDifferGoOnToo) {
   RunConfig config = config_for("average-weights", 3);
   config.model.layers = {"dense 30 relu", "dropout 0.2", "dense 10"};
-  config.parallel.average = "steps";
+  config.parallel.average = Averaging::steps;
   config.parallel.average_steps = 2;
   expect_same_end(config, folder() / "a", 4);
   fs::remove_all(folder() / "a");
-  for (const char* when : {"epoch", "end", "never"})
+  for (const Averaging when : {Averaging::epoch, Averaging::end, Averaging::never})
     for (const int64_t stop_at : {3, 8, 9}) {
       config.parallel.average = when;
-      config.train.keep = std::string(when) == "epoch" ? "best" : "last";
+      config.train.keep = when == Averaging::epoch ? Keep::best : Keep::last;
       expect_same_end(config, folder() / "a", stop_at);
       fs::remove_all(folder() / "a");
     }
-  config.train.keep = "best";
+  config.train.keep = Keep::best;
   config.parallel.strategy = "average-gradients-per-epoch";
   expect_same_end(config, folder() / "a", 2);
   fs::remove_all(folder() / "a");

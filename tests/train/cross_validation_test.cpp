@@ -65,7 +65,7 @@ TEST_F(CrossValidation, OnRanksGivesTheNumbersOfOneAfterTheOther) {
 TEST_F(CrossValidation, WithMoreRanksThanGroupsTrainsEachFoldInParallel) {
   RunConfig config = five_folds();
   config.train.batch = 16;
-  config.parallel.batch = "global";
+  config.parallel.batch = BatchOf::all;
   config.crossval.groups = 2;
   const auto serial = figures(run(config, 1, "serial")), both = figures(run(config, 4, "both"));
   ASSERT_EQ(serial.size(), both.size());
@@ -103,7 +103,7 @@ TEST_F(CrossValidation, OfNodesAveragesTheirModelsOrTestsEach) {
   RunConfig config = five_folds();
   config.crossval.folds = 3;
   config.crossval.nodes = 2;
-  config.crossval.model = "average";
+  config.crossval.model = FoldModel::average;
   const CrossvalSummary s = run(config, 2, "nodes");
   ASSERT_EQ(s.results.size(), 6u);
   ASSERT_EQ(s.node_tests.size(), 2u);
@@ -115,7 +115,7 @@ TEST_F(CrossValidation, OfNodesAveragesTheirModelsOrTestsEach) {
     expected += load_run(folder() / "nodes/folds" / r.task.name()).parameters->weights()[3] / 6.0;
   EXPECT_NEAR(saved.parameters->weights()[3], expected, 1e-6);
 
-  config.crossval.combine = "best";
+  config.crossval.combine = NodeModel::best;
   const CrossvalSummary each = run(config, 2, "each");
   EXPECT_EQ(each.test->accuracy,
             std::max(each.node_tests[0].accuracy, each.node_tests[1].accuracy));
@@ -123,7 +123,7 @@ TEST_F(CrossValidation, OfNodesAveragesTheirModelsOrTestsEach) {
 
 TEST_F(CrossValidation, CanTrainAnewOnAll) {
   RunConfig config = five_folds();
-  config.crossval.model = "retrain";
+  config.crossval.model = FoldModel::retrain;
   run(config, 2, "anew");
   EXPECT_EQ(trained_, 6);
   // The same as training without folds.
@@ -137,7 +137,7 @@ TEST_F(CrossValidation, CanTrainAnewOnAll) {
 TEST_F(CrossValidation, StopsEarlyByTheValidationPart) {
   RunConfig config = five_folds();
   config.data.validation = 0.2;
-  config.train.keep = "best";
+  config.train.keep = Keep::best;
   const CrossvalSummary s = run(config, 2, "best");
   EXPECT_TRUE(s.finished);
   expect_says(read_text(folder() / "best/folds/node-0-fold-0/summary.json"), {"best_epoch"});

@@ -27,10 +27,10 @@ class Recommending : public InFolder {
     c.name = "posts-test";
     c.model.layers = {"dense 10 relu", "dropout 0.2", "dense 12"};
     c.data = {.name = "posts", .path = folder().string(), .test = 0.2, .vocabulary = 300};
-    c.train.loss = "sigmoid-cross-entropy";
+    c.train.loss = LossKind::sigmoid_cross_entropy;
     c.train.epochs = 2;
     c.train.batch = 24;
-    c.parallel.batch = "global";
+    c.parallel.batch = BatchOf::all;
     c.optimizer = {.name = "sgd", .lr = 0.5};
     return c;
   }
@@ -62,7 +62,7 @@ TEST_F(Recommending, DoesNotDependOnTheNumberOfRanks) {
 TEST_F(Recommending, HasTheSameBitsInReproducibleMode) {
   RunConfig one = config();
   one.optimizer = {.name = "adam", .lr = 0.01};
-  one.parallel.mode = "reproducible";
+  one.parallel.mode = Mode::reproducible;
   RunConfig four = one;
   four.parallel.ranks = 4;
   EXPECT_EQ(difference(one, four), 0);
@@ -80,7 +80,7 @@ TEST_F(Recommending, WorksWithEveryStrategy) {
 
 TEST_F(Recommending, NeedsALossForSeveralTargets) {
   RunConfig c = config();
-  c.train.loss = "softmax-cross-entropy";
+  c.train.loss = LossKind::softmax_cross_entropy;
   expect_says(error_of<UserError>([&] { Training t(c); }), {"sigmoid-cross-entropy"});
   c = config();
   c.model.layers = {"relu", "dense 12"};

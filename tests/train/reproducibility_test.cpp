@@ -72,13 +72,5 @@ TEST_F(Reproducibility, ABatchInPiecesGivesTheSameUpToRounding) {
   }
 }
 
-TEST(MicroBatch, DividesTheBatchEvenlyWhereItCan) {
-  EXPECT_EQ(piece_size(128, 1024), 128);
-  EXPECT_EQ(piece_size(2048, 1024), 1024);
-  EXPECT_EQ(piece_size(1500, 1024), 750);
-  EXPECT_EQ(piece_size(60'000, 1024), 1017);  // 59 pieces
-  EXPECT_EQ(piece_size(1, 1), 1);
-}
-
 }  // namespace
 }  // namespace lockstep

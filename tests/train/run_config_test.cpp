@@ -150,7 +150,7 @@ TEST(RunConfig, WhatNeedsAValidationPartSaysSo) {
   config.train.early_stopping = 3;
   expect_says(error_of<UserError>([&] { check(config); }), {"early_stopping", "data.validation"});
   config.train.early_stopping = 0;
-  config.train.keep = "best";
+  config.train.keep = Keep::best;
   expect_says(error_of<UserError>([&] { check(config); }), {"train.keep", "data.validation"});
   config.data.validation = 0.1;
   EXPECT_NO_THROW(check(config));
@@ -161,7 +161,7 @@ TEST(RunConfig, SoftmaxTwiceIsAMistake) {
   config.model.layers = {"dense 10 softmax"};
   expect_says(error_of<UserError>([&] { check(config); }),
               {"ends in softmax", "drop the last layer"});
-  config.train.loss = "mean-squared-error";
+  config.train.loss = LossKind::mean_squared_error;
   EXPECT_NO_THROW(check(config));
 }
 

@@ -104,7 +104,7 @@ TEST_F(Runs, ATrainedNetworkComesBack) {
   EXPECT_EQ(to_toml(run.config), to_toml(config));
   EXPECT_EQ(run.network->lines(), config.model.layers);
   EXPECT_EQ(run.classes.size(), 3u);
-  EXPECT_EQ(run.normalizer.type, "standardize");
+  EXPECT_EQ(run.normalizer.type, Normalize::standardize);
   EXPECT_TRUE(std::equal(weights_.begin(), weights_.end(), run.parameters->weights().begin()));
 }
 

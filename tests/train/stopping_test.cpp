@@ -53,7 +53,7 @@ TEST(EarlyStopping, DoesNotCutARunThatImproves) {
 TEST(KeepBest, KeepsTheWeightsOfTheEpochThatValidatedBest) {
   RunConfig config = overfitting_config();
   config.train.early_stopping = 5;
-  config.train.keep = "best";
+  config.train.keep = Keep::best;
   Training training(config);
   training.run();
   const int64_t best = best_epoch(training);
@@ -62,7 +62,7 @@ TEST(KeepBest, KeepsTheWeightsOfTheEpochThatValidatedBest) {
             training.record.epochs[static_cast<size_t>(best - 1)].validation->loss);
   // They are the weights of a run that ends there.
   config.train.epochs = best;
-  config.train.keep = "last";
+  config.train.keep = Keep::last;
   EXPECT_EQ(Training(config).run().weights(), training.weights());
 }
 
@@ -73,12 +73,12 @@ TEST(KeepBest, KeepsTheStatisticsToo) {
   config.train.epochs = 4;
   config.optimizer.lr = 0.01;
   config.schedule = {.name = "step", .step_epochs = 3, .step_factor = 1000};  // spoils the last
-  config.train.keep = "best";
+  config.train.keep = Keep::best;
   Training training(config);
   training.run();
   ASSERT_LT(training.summary.best_epoch, 4) << "the last is the best: nothing is tested";
   config.train.epochs = training.summary.best_epoch;
-  config.train.keep = "last";
+  config.train.keep = Keep::last;
   EXPECT_EQ(Training(config).run().state(), training.state());
 }
 
@@ -86,7 +86,7 @@ TEST(KeepBest, ALossThatIsNoNumberIsNeverTheBest) {
   RunConfig config = overfitting_config();
   config.train.batch = 0;  // the last step of all blows up, and only validation sees it
   config.train.epochs = 2;
-  config.train.keep = "best";
+  config.train.keep = Keep::best;
   config.optimizer = {.name = "sgd", .lr = 0.01};
   config.schedule = {.name = "step", .step_epochs = 1, .step_factor = 1e35};
   Training training(config);

@@ -17,7 +17,7 @@ RunConfig mlp(int64_t ranks) {
   config.data = {.name = "mnist-sample", .limit = 500};
   config.train.epochs = 6;
   config.train.batch = 56;
-  config.parallel = {.ranks = ranks, .backend = "threads", .batch = "global"};
+  config.parallel = {.ranks = ranks, .backend = Backend::threads, .batch = BatchOf::all};
   config.parallel.bucket_mb = 0.02;
   return config;
 }
@@ -78,18 +78,18 @@ TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
 
 TEST_P(Ranks, OwnPartsAreSeenWholeAndWeighedRight) {
   // One step an epoch over everything: whoever holds which sample, the sum is the same.
-  for (const char* parts : {"contiguous", "strided", "shuffled"}) {
+  for (const Parts parts : {Parts::contiguous, Parts::strided, Parts::shuffled}) {
     RunConfig config = mlp(1);
     config.train.batch = 0;
     const ParallelTraining one(config);
     config.parallel.ranks = GetParam();
     config.parallel.parts = parts;
     EXPECT_LT(largest_difference(one.weights[0], ParallelTraining(config).weights[0]), 1e-5)
-        << parts;
+        << to_text(parts);
     config.parallel.strategy = "average-gradients-per-epoch";
     config.train.batch = 50;
     EXPECT_LT(largest_difference(one.weights[0], ParallelTraining(config).weights[0]), 1e-5)
-        << parts;
+        << to_text(parts);
   }
 }
 
@@ -98,7 +98,7 @@ TEST_P(Ranks, AverageWeightsEveryStepWithSgdEqualsAllReduce) {
   config.optimizer = {.name = "sgd", .lr = 0.1};
   const ParallelTraining reduced(config);
   config.parallel.strategy = "average-weights";
-  config.parallel.average = "steps";
+  config.parallel.average = Averaging::steps;
   const ParallelTraining averaged(config);
   EXPECT_LT(largest_difference(reduced.weights[0], averaged.weights[0]), 1e-5);
   for (const auto& replica : averaged.weights) EXPECT_EQ(replica, averaged.weights[0]);
@@ -133,7 +133,7 @@ TEST(AsynchronousServer, LearnsAndMeasuresStalenessWithinItsBound) {
   RunConfig config = mlp(5);
   config.parallel.strategy = "parameter-server";
   config.parallel.asynchronous = true;
-  config.parallel.batch = "per-rank";
+  config.parallel.batch = BatchOf::rank;
   config.parallel.staleness = 1;
   config.train.batch = 10;
   const ParallelTraining training(config);
@@ -147,13 +147,13 @@ TEST(AsynchronousServer, LearnsAndMeasuresStalenessWithinItsBound) {
 TEST(AverageWeights, OnceAtTheEndEqualsTheMeanOfRanksThatTrainedAlone) {
   RunConfig config = mlp(3);
   config.parallel.strategy = "average-weights";
-  config.parallel.parts = "contiguous";
+  config.parallel.parts = Parts::contiguous;
   config.data.limit = 480;  // equal parts: equal weights in the mean
   config.train.batch = 48;
-  config.parallel.average = "never";
+  config.parallel.average = Averaging::never;
   const ParallelTraining alone(config);
   EXPECT_NE(alone.weights[0], alone.weights[1]);
-  config.parallel.average = "end";
+  config.parallel.average = Averaging::end;
   const ParallelTraining together(config);
   std::vector<float> mean(alone.weights[0].size());
   for (size_t i = 0; i < mean.size(); ++i)
@@ -162,7 +162,7 @@ TEST(AverageWeights, OnceAtTheEndEqualsTheMeanOfRanksThatTrainedAlone) {
 }
 
 TEST(AverageWeights, AveragesEveryEpochAndEverySoManySteps) {
-  for (const char* when : {"epoch", "steps"}) {
+  for (const Averaging when : {Averaging::epoch, Averaging::steps}) {
     RunConfig config = mlp(4);
     config.parallel.strategy = "average-weights";
     config.parallel.average = when;
@@ -178,7 +178,7 @@ TEST(Reproducible, WeightsAreTheSameBitsForAnyNumberOfRanks) {
     std::vector<float> first;
     for (const int64_t ranks : {1, 2, 4, 8}) {
       RunConfig config = make(ranks);
-      config.parallel.mode = "reproducible";
+      config.parallel.mode = Mode::reproducible;
       const ParallelTraining training(config);
       if (first.empty()) first = training.weights[0];
       for (const auto& replica : training.weights) EXPECT_EQ(replica, first) << ranks;
@@ -188,11 +188,11 @@ TEST(Reproducible, WeightsAreTheSameBitsForAnyNumberOfRanks) {
 
 TEST(Reproducible, RefusesWhatItCannotPromise) {
   RunConfig config = mlp(3);
-  config.parallel.mode = "reproducible";
+  config.parallel.mode = Mode::reproducible;
   expect_says(error_of<UserError>([&] { ParallelTraining{config}; }),
               {"parallel.shards = 8", "3 ranks"});
   config = mlp(2);
-  config.parallel.mode = "reproducible";
+  config.parallel.mode = Mode::reproducible;
   config.model.layers = {"conv 4 3x3", "batchnorm relu", "dense 10"};
   expect_says(error_of<UserError>([&] { ParallelTraining{config}; }), {"batch normalisation"});
 }
@@ -207,7 +207,7 @@ TEST(GradientAccumulation, IsALargerBatch) {
 
 TEST(BatchPerRank, GrowsTheGlobalBatchAndTheRateWithTheRanks) {
   RunConfig config = mlp(4);
-  config.parallel.batch = "per-rank";
+  config.parallel.batch = BatchOf::rank;
   config.schedule.scale_with_ranks = true;
   const ParallelTraining many(config);
   EXPECT_EQ(many.record.steps.size(), 6u * 3);  // 500 in batches of 224

@@ -35,9 +35,9 @@ TEST(Trainer, LearnsDigits) {
 }
 
 TEST(Trainer, EveryLossLearns) {
-  for (const std::string& loss : loss_names()) {
+  for (const std::string& loss : all_texts<LossKind>()) {
     RunConfig config = iris_config();
-    config.train.loss = loss;
+    config.train.loss = *from_text<LossKind>(loss);
     config.train.epochs = 60;
     EXPECT_GE(Training(config).run().summary.test->accuracy, 0.8) << loss;
   }

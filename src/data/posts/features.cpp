@@ -43,12 +43,12 @@ std::unordered_map<std::string, std::pair<int32_t, float>> vocabulary(
 
 }  // namespace
 
-SparseMatrix text_features(const std::vector<std::string>& texts, const std::string& kind,
+SparseMatrix text_features(const std::vector<std::string>& texts, PostFeatures kind,
                            int64_t width) {
   std::vector<std::vector<std::string>> words;
   words.reserve(texts.size());
   for (const std::string& text : texts) words.push_back(words_of(text));
-  const bool hashed = kind == "hashed";
+  const bool hashed = kind == PostFeatures::hashed;
   const auto known = hashed ? decltype(vocabulary(words, width)){} : vocabulary(words, width);
   SparseMatrix matrix;
   std::map<int32_t, float> row;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "data/data_config.h"
+
 namespace lockstep {
 
 // A matrix of which most values are 0, row by row: row r is columns[i], values[i] for i from
@@ -19,7 +21,7 @@ struct SparseMatrix {
 // Texts as rows of length 1 (the Euclidean one). "hashed": a word's column is its hash, all words
 // weigh the same. "tf-idf": the `width` words that most texts have, at least two, get a column
 // each, and count the more the fewer texts have them.
-SparseMatrix text_features(const std::vector<std::string>& texts, const std::string& kind,
+SparseMatrix text_features(const std::vector<std::string>& texts, PostFeatures kind,
                            int64_t width);
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@ class PostDataset final : public RawDataset {
   bool sparse() const override { return true; }
   bool multi_label() const override { return true; }
   void read(std::span<const int64_t> rows, Batch& batch) const override;
-  Normalizer fit(const std::string&, std::span<const int64_t>) const override { return {}; }
+  Normalizer fit(Normalize, std::span<const int64_t>) const override { return {}; }
   const FollowGraph& graph() const { return graph_; }
 
  protected:

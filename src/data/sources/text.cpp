@@ -88,7 +88,7 @@ std::unique_ptr<TokenFile> cached_tokens(const DataConfig& config, uint64_t seed
 }
 
 fs::path text_path(const DataConfig& config, const Say& say) {
-  if (config.name != "tiny-shakespeare")
+  if (find_source(config.name).origin == Origin::own)
     return required_path(config, "a .txt, .csv or .jsonl file");
   if (!config.path.empty()) return config.path;
   return cached_or_fetched(config.name, say) / "input.txt";

@@ -20,7 +20,7 @@ class TokenDataset final : public RawDataset {
   int64_t outputs() const override { return tokens_->vocabulary(); }
   int64_t answers() const override { return context_; }
   void read(std::span<const int64_t> rows, Batch& batch) const override;
-  Normalizer fit(const std::string&, std::span<const int64_t>) const override { return {}; }
+  Normalizer fit(Normalize, std::span<const int64_t>) const override { return {}; }
 
  protected:
   void read_row(int64_t row, std::span<float> out) const override;

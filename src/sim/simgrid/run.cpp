@@ -92,7 +92,7 @@ void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
               "--cfg=debug/verbose-exit:0"};
   s4u::Engine engine(&words.count, words.data());
   start_engine(engine);
-  const bool threads = job.backend == "threads", alone = job.nodes.size() == 1;
+  const bool threads = job.backend == Backend::threads, alone = job.nodes.size() == 1;
   const std::vector<s4u::Host*> hosts = make_platform(
       job.cluster, job.nodes.back() + 1, LocalCosts(job.profile.mpi).latency(), job.threads);
   const int ranks = static_cast<int>(job.nodes.size());

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+
+#include "nn/program.h"
+#include "parallel/strategy.h"
+#include "train/run_config.h"
+
+namespace lockstep {
+
+// What a network is told about its samples.
+struct SampleForm {
+  Shape shape;
+  int64_t outputs = 0;  // classes, or values to predict
+  bool sparse = false;
+  std::string source;  // of the data, for messages
+};
+
+// One rank's replica of a network, on a device, with the strategy that trains it. Training,
+// measuring and simulating build it here.
+struct Replica {
+  // `micro_batch`: the most rows that pass through the network at once.
+  Replica(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
+          const SampleForm& samples, int64_t micro_batch);
+  Replica(const Replica&) = delete;
+
+  // The strategy, before the first step; once, or it would forget what a checkpoint gave it.
+  void prepare();
+  bool trains() const { return worker.groups.data.rank() < training_ranks; }
+
+  const StrategyTraits traits;
+  const int training_ranks;
+  std::unique_ptr<Strategy> strategy;
+  Network network;
+  Parameters parameters;
+  Program program;
+  Optimizer optimizer;
+  Worker worker;
+
+ private:
+  bool prepared_ = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+#include "train/shares.h"
+
+#include <algorithm>
+
+#include "base/part.h"
+
+namespace lockstep {
+namespace {
+
+int64_t shard_count(const RunConfig& config, int64_t training_ranks) {
+  return config.parallel.mode == Mode::reproducible ? config.parallel.shards : training_ranks;
+}
+
+}  // namespace
+
+int64_t global_batch(const RunConfig& config, int64_t samples, int64_t training_ranks) {
+  const int64_t asked = config.train.batch * config.train.accumulate;
+  if (asked == 0) return samples;
+  return config.parallel.batch == BatchOf::rank ? asked * training_ranks : asked;
+}
+
+int64_t rows_per_step(const RunConfig& config, int64_t samples, int64_t training_ranks) {
+  return std::min(samples, global_batch(config, samples, training_ranks));
+}
+
+std::vector<int64_t> shard_rows(const RunConfig& config, int64_t all, int64_t training_ranks,
+                                int64_t rank) {
+  const int64_t count = shard_count(config, training_ranks);
+  const Part mine = part_of(count, training_ranks, rank);
+  std::vector<int64_t> rows;
+  for (int64_t shard = mine.begin; shard < mine.end; ++shard)
+    rows.push_back(part_of(all, count, shard).size());
+  return rows;
+}
+
+int64_t largest_shard_rows(const RunConfig& config, int64_t all, int64_t training_ranks) {
+  const int64_t count = shard_count(config, training_ranks);
+  return part_of(all, count, count - 1).size();
+}
+
+int64_t micro_batch_rows(const TrainConfig& train, int64_t rows) {
+  const bool accumulates = train.accumulate > 1 && train.batch > 0;
+  const int64_t most = accumulates ? std::min(train.micro_batch, train.batch) : train.micro_batch;
+  const int64_t count = (rows + most - 1) / most;
+  return (rows + count - 1) / count;
+}
+
+}  // namespace lockstep
