@@ -7,7 +7,7 @@
 
 #include "base/statistics.h"
 #include "base/undisturbed.h"
-#include "ranks.h"
+#include "job/ranks.h"
 #include "text.h"
 #include "train/diagnosis.h"
 #include "train/shares.h"

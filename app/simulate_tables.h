@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/simulation.h"
-#include "validation.h"
+#include "sim/validation.h"
 
 namespace lockstep {
 

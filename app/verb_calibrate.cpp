@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/load.h"
-#include "presets.h"
+#include "train/presets.h"
 #include "sim/simulation.h"
-#include "simulating.h"
+#include "sim/predictor.h"
 #include "text.h"
 #include "verbs.h"
 

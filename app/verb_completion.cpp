@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "presets.h"
+#include "train/presets.h"
 #include "train/run_config.h"
 #include "verbs.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "nn/registry.h"
-#include "presets.h"
+#include "train/presets.h"
 #include "verbs.h"
 
 namespace lockstep {

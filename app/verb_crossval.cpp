@@ -5,9 +5,10 @@
 
 #include "base/error.h"
 #include "comm/backend/mpi.h"
-#include "interrupt.h"
-#include "presets.h"
-#include "ranks.h"
+#include "job/interrupt.h"
+#include "train/presets.h"
+#include "job/ranks.h"
+#include "rank_options.h"
 #include "report/numbers.h"
 #include "text.h"
 #include "train/cross_validation.h"
@@ -82,7 +83,7 @@ void crossval(const Options& options) {
   run_ranks(config, [&](Communicator& ranks) {
     const WallClock clock;
     bind_rank(config, ranks);
-    const DataSplits& data = shared.get(config, ranks);
+    const DataSplits& data = shared.get(config, ranks, say_to_stderr);
     expect_agreement(config, data, ranks);
     std::optional<RunClaim> claim;  // rank 0's
     if (ranks.rank() == 0)

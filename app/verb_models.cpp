@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/sources/registry.h"
 #include "nn/sequence.h"
-#include "presets.h"
+#include "train/presets.h"
 #include "text.h"
 #include "train/rank_memory.h"
 #include "train/shares.h"

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "base/nearest.h"
-#include "interrupt.h"
-#include "shipped_studies.h"
+#include "base/program.h"
+#include "job/interrupt.h"
+#include "study/shipped_studies.h"
 #include "study/report_file.h"
 #include "study/runner.h"
 #include "study/study_folder.h"
@@ -23,19 +23,6 @@ struct Options {
   std::vector<std::string> changes;
   bool quick = false, json = false, list = false, quiet = false, force = false;
 };
-
-// A file by path, or a study that comes with the program.
-std::string find_study(const std::string& name) {
-  if (fs::is_regular_file(name)) return read_text(name);
-  const std::string stem = fs::path(name).stem().string();
-  std::vector<std::string> names;
-  for (const ShippedStudy& study : shipped_studies()) {
-    if (study.name == name || "studies/" + study.name + ".toml" == name) return study.text;
-    names.push_back(study.name);
-  }
-  throw UserError("'{}' is neither a file nor a study that comes with lockstep; {}", name,
-                  suggestion(stem, names));
-}
 
 void list_studies() {
   std::vector<std::vector<std::string>> rows = {{"study", "what", "runs"}};
@@ -91,7 +78,7 @@ void study(const Options& options) {
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   const InterruptGuard interrupt;
   const bool whole = run_study(
-      study, folder, fs::read_symlink("/proc/self/exe"),
+      study, folder, lockstep_program(),
       [&](const StudyProgress& p) {
         if (!options.quiet) show(p, terminal);
       },

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "base/error.h"
+#include "base/program.h"
 
 namespace lockstep {
 
@@ -11,7 +12,8 @@ namespace fs = std::filesystem;
 std::vector<fs::path> library_places(const std::string& library) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  return {program / library, program / "../lib/lockstep" / library};
+  return {program / library, program / "../lib/lockstep" / library,
+          install_prefix() / "lib/lockstep" / library};
 }
 
 void* load_symbol(const std::string& library, const std::string& symbol) {

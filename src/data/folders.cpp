@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/program.h"
 
 namespace lockstep {
 namespace {
@@ -29,7 +30,8 @@ fs::path shipped_folder() {
   if (const std::string own = environment("LOCKSTEP_SHARE"); !own.empty()) return own;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const std::vector<fs::path> places = {program / "../share/lockstep/data", program / "data"};
+  const std::vector<fs::path> places = {program / "../share/lockstep/data", program / "data",
+                                        install_prefix() / "share/lockstep/data"};
   for (const fs::path& place : places)
     if (fs::exists(place / "iris.csv", error)) return place.lexically_normal();
   throw Failure(

@@ -15,8 +15,6 @@
 namespace lockstep {
 namespace {
 
-using Make = std::unique_ptr<Layer> (*)(Words& words);
-
 template <typename L>
 std::unique_ptr<Layer> make(Words& words) {
   return std::make_unique<L>(words);
@@ -36,12 +34,12 @@ std::unique_ptr<Layer> make_norm(Words&) {
 
 struct Entry {
   LayerForm form;
-  Make make;  // null: residual and gpt2, which have a grammar of their own
+  MakeLayer make;  // null: residual and gpt2, which have a grammar of their own
   bool is_activation = false;
 };
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {
+std::vector<Entry>& entries() {
+  static std::vector<Entry> all = {
       {{"dense", "dense OUTPUTS [ACTIVATION]", "every output sees every input"}, make<Dense>},
       {{"conv", "conv FILTERS KERNEL [stride S] [pad P|same] [ACTIVATION]", "2-D convolution"},
        make<Conv>},
@@ -166,13 +164,16 @@ void parse_line(const std::string& line, int depth, Layers& layers) {
 
 }  // namespace
 
-const std::vector<LayerForm>& layer_forms() {
-  static const std::vector<LayerForm> forms = [] {
-    std::vector<LayerForm> all;
-    for (const Entry& entry : entries()) all.push_back(entry.form);
-    return all;
-  }();
-  return forms;
+std::vector<LayerForm> layer_forms() {
+  std::vector<LayerForm> all;
+  for (const Entry& entry : entries()) all.push_back(entry.form);
+  return all;
+}
+
+void add_layer(LayerForm form, MakeLayer make) {
+  if (find(form.name) || is_gpt2(form.name))
+    throw UserError("there is a layer '{}' already; use another name", form.name);
+  entries().push_back({std::move(form), make});
 }
 
 Layers parse_layers(const std::vector<std::string>& lines) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "nn/layer.h"
+#include "nn/layers/words.h"
 
 namespace lockstep {
 
@@ -14,7 +15,11 @@ struct LayerForm {
 };
 
 // Every layer a description may name.
-const std::vector<LayerForm>& layer_forms();
+std::vector<LayerForm> layer_forms();
+
+// Adds a layer of one's own, whose line is read by `make`. Before any network is described.
+using MakeLayer = std::unique_ptr<Layer> (*)(Words& words);
+void add_layer(LayerForm form, MakeLayer make);
 
 // One line may be several layers: "conv 32 3x3 relu" is a convolution and an activation.
 Layers parse_layers(const std::vector<std::string>& lines);

@@ -5,13 +5,25 @@
 #include "parallel/strategies.h"
 
 namespace lockstep {
+namespace {
 
-const std::vector<StrategyEntry>& strategies() {
-  static const std::vector<StrategyEntry> all = {
+std::vector<StrategyEntry>& registry() {
+  static std::vector<StrategyEntry> all = {
       all_reduce_entry(),      reduce_broadcast_entry(),  parameter_server_entry(),
       average_weights_entry(), average_gradients_entry(), scatter_gather_entry(),
   };
   return all;
+}
+
+}  // namespace
+
+const std::vector<StrategyEntry>& strategies() { return registry(); }
+
+void add_strategy(StrategyEntry entry) {
+  for (const StrategyEntry& known : strategies())
+    if (std::string_view(known.name) == entry.name)
+      throw UserError("there is a strategy '{}' already; use another name", entry.name);
+  registry().push_back(std::move(entry));
 }
 
 std::vector<std::string> strategy_names() {

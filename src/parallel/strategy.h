@@ -73,6 +73,8 @@ struct StrategyEntry {
 const std::vector<StrategyEntry>& strategies();
 std::vector<std::string> strategy_names();
 const StrategyEntry& strategy_named(const std::string& name);
+// Adds a strategy of one's own. Before any configuration is read.
+void add_strategy(StrategyEntry entry);
 
 StrategyTraits traits_of(const ParallelConfig& config);
 std::unique_ptr<Strategy> make_strategy(const ParallelConfig& config,

@@ -1,4 +1,4 @@
-#include "launch.h"
+#include "job/launch.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -25,7 +25,7 @@
 #include "base/error.h"
 #include "base/library.h"
 #include "comm/backend/mpi.h"
-#include "job_folder.h"
+#include "job/job_folder.h"
 
 namespace lockstep {
 namespace {

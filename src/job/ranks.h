@@ -4,23 +4,19 @@
 #include <map>
 #include <mutex>
 
-#include "CLI/CLI.hpp"
 #include "comm/communicator.h"
 #include "data/load.h"
+#include "data/say.h"
 #include "train/run_config.h"
 
 namespace lockstep {
 
-// --ranks, --backend and --affinity.
-struct RankOptions {
-  int64_t ranks = 0;
-  std::string backend, affinity;
-};
-void add_rank_options(CLI::App& verb, RankOptions& options);
-void apply(const RankOptions& options, RunConfig& config);
-
 // Whether ranks hold only their own part of the training samples.
 bool holds_parts(const RunConfig& config);
+
+// Takes over what a job that mpiexec or srun started has decided: the number of ranks. Sets what
+// the strategy and the way of reading need, and checks the configuration.
+void settle_ranks(RunConfig& config);
 
 // Runs `rank_main` on every rank that the configuration asks for, or that mpiexec or srun has
 // started: as threads of this process, as this process's rank, or by starting this program again
@@ -37,7 +33,7 @@ std::string bind_rank(const RunConfig& config, Communicator& ranks);
 // one fetches what is not there yet. Ranks may also hold a part each, read or dealt out by rank 0.
 class SharedData {
  public:
-  const DataSplits& get(const RunConfig& config, Communicator& ranks);
+  const DataSplits& get(const RunConfig& config, Communicator& ranks, const Say& say);
   double read_seconds() const { return seconds_; }  // of rank 0
 
  private:

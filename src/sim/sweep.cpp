@@ -1,4 +1,4 @@
-#include "sweep.h"
+#include "sim/sweep.h"
 
 #include <xxhash.h>
 

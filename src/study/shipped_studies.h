@@ -12,4 +12,7 @@ struct ShippedStudy {
 };
 const std::vector<ShippedStudy>& shipped_studies();
 
+// The text of a study: a file by path, or one that comes with the program by name.
+std::string find_study(const std::string& name);
+
 }  // namespace lockstep

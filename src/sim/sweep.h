@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulating.h"
+#include "sim/predictor.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "interrupt.h"
+#include "job/interrupt.h"
 
 #include <csignal>
 

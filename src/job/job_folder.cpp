@@ -1,4 +1,4 @@
-#include "job_folder.h"
+#include "job/job_folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "validation.h"
+#include "sim/validation.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/program.h"
 #include "base/run_command.h"
 #include "base/statistics.h"
 #include "data/folders.h"
@@ -14,7 +15,7 @@
 #include "sim/disturbance_watch.h"
 #include "sim/measure.h"
 #include "sim/near_cores.h"
-#include "simulating.h"
+#include "sim/predictor.h"
 
 namespace lockstep {
 namespace {
@@ -37,7 +38,7 @@ RealRun real_run(const SimulatedPoint& point, const fs::path& scratch, Disturban
   write_file(config, to_toml(point.config));
   watch.begin();
   run_command(
-      {fs::read_symlink("/proc/self/exe").string(), "bench", config.string(), "--ranks",
+      {lockstep_program().string(), "bench", config.string(), "--ranks",
        std::to_string(point.config.parallel.ranks), "--backend", to_text(point.config.parallel.backend),
        "--seconds", std::to_string(seconds_a_round), "--json"},
       scratch, std::chrono::minutes(5), log);

@@ -1,4 +1,4 @@
-#include "simulating.h"
+#include "sim/predictor.h"
 
 #include <unistd.h>
 
@@ -6,11 +6,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/program.h"
 #include "base/run_command.h"
 #include "comm/backend/mpi.h"
 #include "comm/backend/threads.h"
 #include "data/folders.h"
-#include "launch.h"
+#include "job/launch.h"
 #include "sim/disturbance_watch.h"
 #include "sim/measure.h"
 
@@ -81,7 +82,7 @@ void measure_tables(Profile& profile, int attempts, bool replace, const Say& say
     measure_undisturbed(
         watch, attempts,
         [&] {
-          run_command({fs::read_symlink("/proc/self/exe").string(), "calibrate", "--mpi-tables",
+          run_command({lockstep_program().string(), "calibrate", "--mpi-tables",
                        (scratch.path() / "mpi.json").string()},
                       scratch.path(), std::chrono::seconds(120));
           last = read_profile(scratch.path() / "mpi.json").mpi;

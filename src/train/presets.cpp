@@ -1,4 +1,4 @@
-#include "presets.h"
+#include "train/presets.h"
 
 #include "base/error.h"
 #include "base/files.h"

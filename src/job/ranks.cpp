@@ -1,4 +1,4 @@
-#include "ranks.h"
+#include "job/ranks.h"
 
 #include <xxhash.h>
 
@@ -8,7 +8,7 @@
 #include "comm/backend/mpi.h"
 #include "comm/backend/threads.h"
 #include "data/sources/registry.h"
-#include "launch.h"
+#include "job/launch.h"
 #include "parallel/strategy.h"
 #include "train/scattered_dataset.h"
 
@@ -64,27 +64,12 @@ bool holds_parts(const RunConfig& config) {
   return traits_of(config.parallel).root_deals_samples || config.data.reading == Reading::own_part;
 }
 
-void add_rank_options(CLI::App& verb, RankOptions& options) {
-  verb.add_option("--ranks", options.ranks, "same as --set parallel.ranks=N")
-      ->check(CLI::Range(1, 100000));
-  verb.add_option("--backend", options.backend, "what ranks are: mpi or threads")
-      ->check(CLI::IsMember(all_texts<Backend>()));
-  verb.add_option("--affinity", options.affinity,
-                  "bind ranks to cores: none, compact, scatter, or a list such as 0,1,2,4");
-}
-
-void apply(const RankOptions& options, RunConfig& config) {
-  if (options.ranks > 0) config.parallel.ranks = options.ranks;
-  if (!options.backend.empty()) config.parallel.backend = *from_text<Backend>(options.backend);
-  if (!options.affinity.empty()) config.parallel.affinity = options.affinity;
+void settle_ranks(RunConfig& config) {
   // Ranks that hold only their part of the samples keep it.
   if (holds_parts(config)) config.parallel.parts = Parts::contiguous;
   check(config);
   const int started = mpi_job_size();
   if (started == 0) return;
-  if (options.ranks > 0 && options.ranks != started)
-    throw UserError("--ranks {} within a job of {} ranks; leave it out, mpiexec decides",
-                    options.ranks, started);
   config.parallel.ranks = started;
   config.parallel.backend = Backend::mpi;
 }
@@ -116,12 +101,13 @@ std::string bind_rank(const RunConfig& config, Communicator& ranks) {
   return affinity_map(plan, cores);
 }
 
-const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks) {
+const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks,
+                                  const Say& say) {
   const WallClock clock;
   const double start = clock.seconds();
   const auto load = [&](const OwnPart* own) {
     return load_data(config.data, static_cast<uint64_t>(config.seed),
-                     ranks.rank() == 0 ? say_to_stderr : Say([](const std::string&) {}), nullptr,
+                     ranks.rank() == 0 ? say : Say([](const std::string&) {}), nullptr,
                      own);
   };
   const bool own_part = config.data.reading == Reading::own_part && ranks.size() > 1;
