@@ -93,17 +93,15 @@ class CostedUpdate final : public UpdateKernel {
   std::unique_ptr<UpdateKernel> inside_;
 };
 
-bool is_sparse(const DenseSpec& spec) { return spec.sparse; }
-template <typename Spec>
-bool is_sparse(const Spec&) {
-  return false;
+bool is_sparse(const KernelSpec& spec) {
+  const auto* dense = std::get_if<DenseSpec>(&spec);
+  return dense && dense->sparse;
 }
 
 }  // namespace
 
 // A network may be prepared several times, for batches of other sizes too: costs go by rows.
-template <typename Spec>
-std::unique_ptr<Kernel> CostedDevice::costed(const Spec& spec) {
+std::unique_ptr<Kernel> CostedDevice::prepare(const KernelSpec& spec) {
   const auto without_batch = [](const std::string& kernel) {
     return kernel.substr(0, kernel.rfind(", batch"));
   };

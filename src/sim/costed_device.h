@@ -15,14 +15,7 @@ class CostedDevice final : public Device {
                Device* inside = nullptr)
       : cost_(cost), rows_(rows), parameters_(parameters), clock_(clock), inside_(inside) {}
 
-  std::unique_ptr<Kernel> prepare(const ConvSpec& spec) override { return costed(spec); }
-  std::unique_ptr<Kernel> prepare(const DenseSpec& spec) override { return costed(spec); }
-  std::unique_ptr<Kernel> prepare(const PoolSpec& spec) override { return costed(spec); }
-  std::unique_ptr<Kernel> prepare(const ActivationSpec& spec) override { return costed(spec); }
-  std::unique_ptr<Kernel> prepare(const DropoutSpec& spec) override { return costed(spec); }
-  std::unique_ptr<Kernel> prepare(const NormSpec& spec) override { return costed(spec); }
-  std::unique_ptr<Kernel> prepare(const EmbeddingSpec& spec) override { return costed(spec); }
-  std::unique_ptr<Kernel> prepare(const AttentionSpec& spec) override { return costed(spec); }
+  std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override;
   std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
 
@@ -33,8 +26,6 @@ class CostedDevice final : public Device {
   std::string description() const override { return "simulated"; }
 
  private:
-  template <typename Spec>
-  std::unique_ptr<Kernel> costed(const Spec& spec);
   // Of so many floats: part of those that a step updates, or a whole array of more than these.
   double of_parameters(size_t floats, double a_step, double whole) const;
 

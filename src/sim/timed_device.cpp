@@ -74,8 +74,7 @@ class TimedUpdate final : public UpdateKernel {
 
 }  // namespace
 
-template <typename Spec>
-std::unique_ptr<Kernel> TimedDevice::timed(const Spec& spec) {
+std::unique_ptr<Kernel> TimedDevice::prepare(const KernelSpec& spec) {
   kernels_.push_back(std::make_unique<Samples>(Samples{text(spec), {}, {}}));
   return std::make_unique<TimedKernel>(inside_.prepare(spec), clock_, *kernels_.back());
 }

@@ -15,23 +15,16 @@ class TimedDevice final : public Device {
 
   struct Samples {
     std::string kernel;
-    std::vector<double> forward, backward;  // seconds, one a call
+    std::vector<double> forward, backward;  // seconds, one per call
   };
-  // One a kernel, in the order they were prepared.
+  // One per kernel, in the order they were prepared.
   const std::vector<std::unique_ptr<Samples>>& kernels() const { return kernels_; }
   void forget();  // all samples
   const std::vector<double>& losses() const { return losses_; }
   const std::vector<double>& updates() const { return updates_; }
   const std::vector<double>& norms() const { return norms_; }
 
-  std::unique_ptr<Kernel> prepare(const ConvSpec& spec) override { return timed(spec); }
-  std::unique_ptr<Kernel> prepare(const DenseSpec& spec) override { return timed(spec); }
-  std::unique_ptr<Kernel> prepare(const PoolSpec& spec) override { return timed(spec); }
-  std::unique_ptr<Kernel> prepare(const ActivationSpec& spec) override { return timed(spec); }
-  std::unique_ptr<Kernel> prepare(const DropoutSpec& spec) override { return timed(spec); }
-  std::unique_ptr<Kernel> prepare(const NormSpec& spec) override { return timed(spec); }
-  std::unique_ptr<Kernel> prepare(const EmbeddingSpec& spec) override { return timed(spec); }
-  std::unique_ptr<Kernel> prepare(const AttentionSpec& spec) override { return timed(spec); }
+  std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override;
   std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
   void add(std::span<float> into, std::span<const float> from) override { inside_.add(into, from); }
@@ -41,9 +34,6 @@ class TimedDevice final : public Device {
   std::string description() const override { return inside_.description(); }
 
  private:
-  template <typename Spec>
-  std::unique_ptr<Kernel> timed(const Spec& spec);
-
   Device& inside_;
   const Clock& clock_;
   std::vector<std::unique_ptr<Samples>> kernels_;

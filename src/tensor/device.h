@@ -13,14 +13,7 @@ namespace lockstep {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::unique_ptr<Kernel> prepare(const ConvSpec&) = 0;
-  virtual std::unique_ptr<Kernel> prepare(const DenseSpec&) = 0;
-  virtual std::unique_ptr<Kernel> prepare(const PoolSpec&) = 0;
-  virtual std::unique_ptr<Kernel> prepare(const ActivationSpec&) = 0;
-  virtual std::unique_ptr<Kernel> prepare(const DropoutSpec&) = 0;
-  virtual std::unique_ptr<Kernel> prepare(const NormSpec&) = 0;
-  virtual std::unique_ptr<Kernel> prepare(const EmbeddingSpec&) = 0;
-  virtual std::unique_ptr<Kernel> prepare(const AttentionSpec&) = 0;
+  virtual std::unique_ptr<Kernel> prepare(const KernelSpec& spec) = 0;
   virtual std::unique_ptr<LossKernel> prepare(const LossSpec&) = 0;
   virtual std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) = 0;
 

@@ -35,14 +35,16 @@ int UpdateSpec::state_arrays() const {
   return 0;
 }
 
-std::string text(const ConvSpec& s) {
+namespace {
+
+std::string describe(const ConvSpec& s) {
   return fmt::format("conv {}x{} stride {}x{} {} -> {}{}{}{}, batch {}", s.window.height,
                      s.window.width, s.window.stride_y, s.window.stride_x, s.in.text(),
                      s.out.text(), s.relu ? " relu" : "", s.max_pool ? " maxpool" : "",
                      s.needs_dx ? "" : " first", s.batch);
 }
 
-std::string text(const DenseSpec& s) {
+std::string describe(const DenseSpec& s) {
   return fmt::format("dense {}{} -> {}{}{}{}{}{}, batch {}",
                      s.positions > 1 ? fmt::format("{} x ", s.positions) : "", s.in, s.out,
                      s.relu ? " relu" : "", s.sparse ? " sparse" : "",
@@ -50,33 +52,39 @@ std::string text(const DenseSpec& s) {
                      s.needs_dx ? "" : " first", s.batch);
 }
 
-std::string text(const PoolSpec& s) {
+std::string describe(const PoolSpec& s) {
   return fmt::format("{} {}x{} {} -> {}, batch {}", s.kind == PoolKind::max ? "maxpool" : "avgpool",
                      s.window.height, s.window.width, s.in.text(), s.out.text(), s.batch);
 }
 
-std::string text(const ActivationSpec& s) {
+std::string describe(const ActivationSpec& s) {
   constexpr const char* names[] = {"relu", "sigmoid", "tanh", "gelu", "softmax"};
   return fmt::format("{} {}, batch {}", names[static_cast<size_t>(s.kind)], s.elements, s.batch);
 }
 
-std::string text(const DropoutSpec& s) {
+std::string describe(const DropoutSpec& s) {
   return fmt::format("dropout {} {}, batch {}", s.rate, s.elements, s.batch);
 }
 
-std::string text(const NormSpec& s) {
+std::string describe(const NormSpec& s) {
   return fmt::format("{} {}x{}{}, batch {}", s.kind == NormKind::batch ? "batchnorm" : "layernorm",
                      s.positions, s.channels, s.relu ? " relu" : "", s.batch);
 }
 
-std::string text(const EmbeddingSpec& s) {
+std::string describe(const EmbeddingSpec& s) {
   return fmt::format("embedding {} x {} of {}, batch {}", s.positions, s.width, s.vocabulary,
                      s.batch);
 }
 
-std::string text(const AttentionSpec& s) {
+std::string describe(const AttentionSpec& s) {
   return fmt::format("attention {} x {}, {} heads{}, batch {}", s.positions, s.width, s.heads,
                      s.dropout > 0 ? fmt::format(" dropout {}", s.dropout) : "", s.batch);
+}
+
+}  // namespace
+
+std::string text(const KernelSpec& spec) {
+  return std::visit([](const auto& one) { return describe(one); }, spec);
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 
 #include "base/enum_text.h"
 #include "base/shape.h"
@@ -134,15 +135,12 @@ struct UpdateSpec {
   int state_arrays() const;  // arrays as long as the weights that the update keeps between steps
 };
 
-// What a kernel is asked to do, in words: "conv 3x3 26x26x32 -> 11x11x128 relu maxpool, batch 128".
-std::string text(const ConvSpec& spec);
-std::string text(const DenseSpec& spec);
-std::string text(const PoolSpec& spec);
-std::string text(const ActivationSpec& spec);
-std::string text(const DropoutSpec& spec);
-std::string text(const NormSpec& spec);
-std::string text(const EmbeddingSpec& spec);
-std::string text(const AttentionSpec& spec);
+// Every operation of a layer.
+using KernelSpec = std::variant<ConvSpec, DenseSpec, PoolSpec, ActivationSpec, DropoutSpec, NormSpec,
+                                EmbeddingSpec, AttentionSpec>;
+
+// In words: "conv 3x3 26x26x32 -> 11x11x128 relu maxpool, batch 128".
+std::string text(const KernelSpec& spec);
 
 // Where a parameter tensor starts behind another inside a layer's slice of the arena.
 constexpr int64_t aligned_floats(int64_t count) { return (count + 15) / 16 * 16; }

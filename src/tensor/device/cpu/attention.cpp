@@ -330,7 +330,7 @@ class CpuAttention final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const AttentionSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const AttentionSpec& spec) {
   return std::make_unique<CpuAttention>(spec, pool_);
 }
 

@@ -161,7 +161,7 @@ std::unique_ptr<Kernel> make_conv(const ConvSpec& spec, ThreadPool& pool,
   return std::make_unique<CpuConv>(spec, pool, choice);
 }
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const ConvSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const ConvSpec& spec) {
   return make_conv(spec, pool_, {});
 }
 

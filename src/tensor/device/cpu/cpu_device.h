@@ -11,14 +11,9 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(int threads) : pool_(threads) {}
 
-  std::unique_ptr<Kernel> prepare(const ConvSpec&) override;
-  std::unique_ptr<Kernel> prepare(const DenseSpec&) override;
-  std::unique_ptr<Kernel> prepare(const PoolSpec&) override;
-  std::unique_ptr<Kernel> prepare(const ActivationSpec&) override;
-  std::unique_ptr<Kernel> prepare(const DropoutSpec&) override;
-  std::unique_ptr<Kernel> prepare(const NormSpec&) override;
-  std::unique_ptr<Kernel> prepare(const EmbeddingSpec&) override;
-  std::unique_ptr<Kernel> prepare(const AttentionSpec&) override;
+  std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override {
+    return std::visit([&](const auto& one) { return make(one); }, spec);
+  }
   std::unique_ptr<LossKernel> prepare(const LossSpec&) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) override;
   void add(std::span<float> into, std::span<const float> from) override;
@@ -28,6 +23,16 @@ class CpuDevice final : public Device {
   ThreadPool& pool() { return pool_; }
 
  private:
+  // One file per operation.
+  std::unique_ptr<Kernel> make(const ConvSpec&);
+  std::unique_ptr<Kernel> make(const DenseSpec&);
+  std::unique_ptr<Kernel> make(const PoolSpec&);
+  std::unique_ptr<Kernel> make(const ActivationSpec&);
+  std::unique_ptr<Kernel> make(const DropoutSpec&);
+  std::unique_ptr<Kernel> make(const NormSpec&);
+  std::unique_ptr<Kernel> make(const EmbeddingSpec&);
+  std::unique_ptr<Kernel> make(const AttentionSpec&);
+
   ThreadPool pool_;
 };
 

@@ -71,7 +71,7 @@ class CpuDense final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const DenseSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const DenseSpec& spec) {
   if (spec.sparse) return make_sparse_dense(spec, pool_);
   return std::make_unique<CpuDense>(spec, pool_);
 }

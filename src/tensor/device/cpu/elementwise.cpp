@@ -186,11 +186,11 @@ class CpuDropout final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const ActivationSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const ActivationSpec& spec) {
   return std::make_unique<CpuActivation>(spec, pool_);
 }
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const DropoutSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const DropoutSpec& spec) {
   return std::make_unique<CpuDropout>(spec, pool_);
 }
 

@@ -50,7 +50,7 @@ class CpuEmbedding final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const EmbeddingSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const EmbeddingSpec& spec) {
   return std::make_unique<CpuEmbedding>(spec, pool_);
 }
 

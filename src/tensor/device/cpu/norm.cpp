@@ -347,7 +347,7 @@ class CpuLayerNorm final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const NormSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const NormSpec& spec) {
   if (spec.kind == NormKind::batch) return std::make_unique<CpuBatchNorm>(spec, pool_);
   return std::make_unique<CpuLayerNorm>(spec, pool_);
 }

@@ -140,7 +140,7 @@ class CpuPool final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> CpuDevice::prepare(const PoolSpec& spec) {
+std::unique_ptr<Kernel> CpuDevice::make(const PoolSpec& spec) {
   return std::make_unique<CpuPool>(spec, pool_);
 }
 

@@ -109,7 +109,7 @@ class ReferenceConv final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const ConvSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const ConvSpec& spec) {
   return std::make_unique<ReferenceConv>(spec);
 }
 

@@ -75,7 +75,7 @@ class ReferenceDense final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const DenseSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const DenseSpec& spec) {
   return std::make_unique<ReferenceDense>(spec);
 }
 

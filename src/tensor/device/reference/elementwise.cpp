@@ -115,11 +115,11 @@ class ReferenceDropout final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const ActivationSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const ActivationSpec& spec) {
   return std::make_unique<ReferenceActivation>(spec);
 }
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const DropoutSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const DropoutSpec& spec) {
   return std::make_unique<ReferenceDropout>(spec);
 }
 

@@ -97,7 +97,7 @@ class ReferenceNorm final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const NormSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const NormSpec& spec) {
   return std::make_unique<ReferenceNorm>(spec);
 }
 

@@ -72,7 +72,7 @@ class ReferencePool final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const PoolSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const PoolSpec& spec) {
   return std::make_unique<ReferencePool>(spec);
 }
 

@@ -166,11 +166,11 @@ class ReferenceAttention final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const EmbeddingSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const EmbeddingSpec& spec) {
   return std::make_unique<ReferenceEmbedding>(spec);
 }
 
-std::unique_ptr<Kernel> ReferenceDevice::prepare(const AttentionSpec& spec) {
+std::unique_ptr<Kernel> ReferenceDevice::make(const AttentionSpec& spec) {
   return std::make_unique<ReferenceAttention>(spec);
 }
 
