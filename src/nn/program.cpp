@@ -4,71 +4,87 @@
 
 namespace lockstep {
 
-Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse)
+Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse,
+                 size_t slots)
     : batch_(batch),
       outputs_(network.output().elements()),
       sequence_(device, network.layers(), network.input(), batch, false, "", 1, sparse),
       answers_(network.output().is_sequence() ? network.output().positions() : 1),
       loss_(device.prepare(LossSpec{
           .batch = batch, .positions = answers_, .outputs = outputs_ / answers_, .kind = loss})),
-      stash_(sequence_.needs().stash),
-      scratch_(sequence_.needs().scratch),
-      y_(static_cast<size_t>(batch * outputs_) * sizeof(float)),
-      dy_(static_cast<size_t>(batch * outputs_) * sizeof(float)) {}
+      scratch_(sequence_.needs().scratch) {
+  const size_t output_bytes = static_cast<size_t>(batch * outputs_) * sizeof(float);
+  for (size_t i = 0; i < slots; ++i)
+    slots_.push_back({.stash = Buffer(sequence_.needs().stash),
+                      .y = Buffer(output_bytes),
+                      .dy = Buffer(output_bytes),
+                      .pass = {}});
+}
 
-Pass Program::pass(const Parameters& parameters, const Input& input, int64_t rows,
-                   const SampleKeys& keys) {
-  ENSURE(rows >= 1 && rows <= batch_);
-  rows_ = rows;
-  Pass p;
-  p.rows = rows;
-  p.x = input.x;
-  p.sparse = input.sparse;
-  p.touched = parameters.touched();
-  p.y = y_.floats().data();
-  p.weights = parameters.weights().data();
-  p.gradients = parameters.gradients().data();
-  p.state = parameters.state().data();
-  p.stash = stash_.data();
-  p.scratch = scratch_.data();
-  p.keys = keys;
-  p.listener = listener_;
-  return p;
+Program::Slot& Program::begin(const Parameters& parameters, const Input& input, int64_t rows,
+                              const SampleKeys& keys, size_t slot) {
+  ENSURE(rows >= 1 && rows <= batch_ && slot < slots_.size());
+  Slot& s = slots_[slot];
+  s.pass = {.rows = rows,
+            .x = input.x,
+            .sparse = input.sparse,
+            .touched = parameters.touched(),
+            .y = s.y.floats().data(),
+            .weights = parameters.weights().data(),
+            .gradients = parameters.gradients().data(),
+            .state = parameters.state().data(),
+            .stash = s.stash.data(),
+            .scratch = scratch_.data(),
+            .keys = keys,
+            .listener = listener_};
+  return s;
 }
 
 std::span<const float> Program::forward(const Parameters& parameters, const Input& input,
-                                        int64_t rows, bool training, const SampleKeys& keys) {
-  Pass p = pass(parameters, input, rows, keys);
-  p.training = training;
-  sequence_.forward(p);
-  return y_.floats().first(static_cast<size_t>(rows * outputs_));
+                                        int64_t rows, bool training, const SampleKeys& keys,
+                                        size_t slot) {
+  Slot& s = begin(parameters, input, rows, keys, slot);
+  s.pass.training = training;
+  sequence_.forward(s.pass);
+  return s.y.floats().first(static_cast<size_t>(rows * outputs_));
 }
 
-std::span<const float> Program::extend(const Parameters& parameters, const float* tokens,
-                                       int64_t past, const Buffer& memory) {
-  Pass p = pass(parameters, tokens, 1, {});
-  p.training = false;
-  p.past = past;
-  p.memory = memory.data();
-  sequence_.forward(p);
-  return y_.floats();
+LossSums Program::loss(const Targets& targets, size_t slot) {
+  const Slot& s = slots_[slot];
+  return loss_->run(s.pass.rows, s.y.floats().data(), targets, nullptr, s.pass.rows);
 }
 
-LossSums Program::loss(const Targets& targets) {
-  return loss_->run(rows_, y_.floats().data(), targets, nullptr, rows_);
+LossSums Program::loss_gradient(const Targets& targets, int64_t divisor, size_t slot) {
+  const Slot& s = slots_[slot];
+  return loss_->run(s.pass.rows, s.y.floats().data(), targets, s.dy.floats().data(), divisor);
+}
+
+void Program::backward(bool accumulate, size_t slot) {
+  Slot& s = slots_[slot];
+  s.pass.accumulate = accumulate;
+  s.pass.dy = s.dy.floats().data();
+  s.pass.listener = listener_;
+  sequence_.backward(s.pass);
 }
 
 LossSums Program::gradients(const Parameters& parameters, const Input& input, int64_t rows,
                             const Targets& targets, const SampleKeys& keys, int64_t divisor,
                             bool accumulate) {
-  Pass p = pass(parameters, input, rows, keys);
-  p.accumulate = accumulate;
-  sequence_.forward(p);
-  const LossSums sums = loss_->run(rows, y_.floats().data(), targets, dy_.floats().data(), divisor);
+  forward(parameters, input, rows, true, keys);
+  const LossSums sums = loss_gradient(targets, divisor);
   if (listener_) listener_->loss_done(sums);
-  p.dy = dy_.floats().data();
-  sequence_.backward(p);
+  backward(accumulate);
   return sums;
+}
+
+std::span<const float> Program::extend(const Parameters& parameters, const float* tokens,
+                                       int64_t past, const Buffer& memory) {
+  Slot& s = begin(parameters, tokens, 1, {}, 0);
+  s.pass.training = false;
+  s.pass.past = past;
+  s.pass.memory = memory.data();
+  sequence_.forward(s.pass);
+  return s.y.floats();
 }
 
 }  // namespace lockstep

@@ -10,21 +10,34 @@
 namespace lockstep {
 
 // A network made ready for one device and batch size: after this, a step allocates nothing.
+//
+// A micro-batch passes through forward(), loss_gradient() and backward(). Several can be in flight,
+// each in a slot of its own; what forward() leaves for backward() stays in the slot, and the input
+// must stay where it is until then.
 class Program {
  public:
-  // `sparse`: the inputs are sparse rows.
+  // `sparse`: the inputs are sparse rows. `slots`: micro-batches in flight.
   Program(const Network& network, LossKind loss, Device& device, int64_t batch,
-          bool sparse = false);
+          bool sparse = false, size_t slots = 1);
 
   int64_t batch() const { return batch_; }
   const Sequence& sequence() const { return sequence_; }
-  // How many targets a sample has: one, or one a position.
+  // Targets per sample: one, or one per position.
   int64_t answers() const { return answers_; }
 
-  // Rows may be fewer than the batch. The outputs stay valid until the next call.
+  // Rows may be fewer than the batch. The outputs stay valid until the slot's next forward().
   std::span<const float> forward(const Parameters& parameters, const Input& input, int64_t rows,
-                                 bool training, const SampleKeys& keys);
-  LossSums loss(const Targets& targets);
+                                 bool training, const SampleKeys& keys, size_t slot = 0);
+  LossSums loss(const Targets& targets, size_t slot = 0);
+  // The loss, and its gradient divided by `divisor`: the rows of the whole batch.
+  LossSums loss_gradient(const Targets& targets, int64_t divisor, size_t slot = 0);
+  // parameters.gradients() become, or with `accumulate` grow by, those of the slot's micro-batch.
+  void backward(bool accumulate, size_t slot = 0);
+
+  // All three.
+  LossSums gradients(const Parameters& parameters, const Input& input, int64_t rows,
+                     const Targets& targets, const SampleKeys& keys, int64_t divisor,
+                     bool accumulate);
 
   // Goes on with one sequence, of which the first `past` tokens are in the memory. Networks for
   // other numbers of new tokens can share it.
@@ -32,23 +45,23 @@ class Program {
   std::span<const float> extend(const Parameters& parameters, const float* tokens, int64_t past,
                                 const Buffer& memory);
 
-  // Forward, loss and backward. parameters.gradients() becomes, or grows by, the gradient of the
-  // loss summed over these rows and divided by `divisor`: the rows of the whole batch.
-  LossSums gradients(const Parameters& parameters, const Input& input, int64_t rows,
-                     const Targets& targets, const SampleKeys& keys, int64_t divisor,
-                     bool accumulate);
-
   void listen(PassListener* listener) { listener_ = listener; }
 
  private:
-  Pass pass(const Parameters& parameters, const Input& input, int64_t rows, const SampleKeys& keys);
+  struct Slot {
+    Buffer stash, y, dy;
+    Pass pass;  // of its micro-batch
+  };
+
+  Slot& begin(const Parameters& parameters, const Input& input, int64_t rows,
+              const SampleKeys& keys, size_t slot);
 
   int64_t batch_, outputs_;
-  int64_t rows_ = 0;
   Sequence sequence_;
   int64_t answers_;
   std::unique_ptr<LossKernel> loss_;
-  Buffer stash_, scratch_, y_, dy_;
+  Buffer scratch_;
+  std::vector<Slot> slots_;
   PassListener* listener_ = nullptr;
 };
 
