@@ -62,6 +62,28 @@ void check_sums(Communicator& ranks, size_t count) {
          "reduce-scatter" + length);
 }
 
+// With numbers that round: the order of additions shows.
+void check_reduce_scatter_and_all_gather(Communicator& ranks, size_t count) {
+  std::vector<float> data(count), together(count), sum(count);
+  for (size_t i = 0; i < count; ++i)
+    data[i] = 1.0f / static_cast<float>(3 + i % 101 + 7 * static_cast<size_t>(ranks.rank()));
+  ranks.all_reduce(data, sum).wait();
+  std::vector<int64_t> counts;
+  for (int r = 0; r < ranks.size(); ++r)
+    counts.push_back(part_of(static_cast<int64_t>(count), ranks.size(), r).size() *
+                     static_cast<int64_t>(sizeof(float)));
+  std::vector<float> mine(static_cast<size_t>(counts[static_cast<size_t>(ranks.rank())]) /
+                          sizeof(float));
+  ranks.reduce_scatter(data, mine).wait();
+  ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(together)), counts).wait();
+  const std::string what = fmt::format("reduce-scatter and all-gather of {} floats", count);
+  if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
+    expect(together == sum, ranks, what + " against all-reduce, to the bit");
+  else
+    for (size_t i = 0; i < count; ++i)
+      expect(std::abs(together[i] - sum[i]) <= 1e-5f * std::abs(sum[i]), ranks, what);
+}
+
 void check_copies(Communicator& ranks, size_t count) {
   const std::string length = fmt::format(" of {} floats", count);
   const int size = ranks.size(), rank = ranks.rank();
@@ -407,6 +429,7 @@ void check_conformance(Communicator& ranks) {
   for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{13}, size_t{1000},
                              size_t{65'537}, size_t{690'590}}) {
     check_sums(ranks, count);
+    check_reduce_scatter_and_all_gather(ranks, count);
     check_copies(ranks, count);
     ranks.barrier().wait();
   }

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "nn/nn_testing.h"
+#include "data/data_testing.h"
 #include "parallel/strategy.h"
 
 namespace lockstep {

@@ -139,19 +139,32 @@ Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag
 Task reduce_scatter_by_messages(Channel& ranks, std::span<const float> from, std::span<float> to,
                                 int tag) {
   const int size = ranks.size(), rank = ranks.rank();
-  const std::span<const float> mine = cut(from, size, rank);
-  std::copy(mine.begin(), mine.end(), to.begin());
-  const auto buffer = std::make_unique_for_overwrite<float[]>(std::min(piece_floats, to.size()));
+  const size_t most = std::min(piece_floats, to.size());
+  const auto buffer = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(size) * most);
+  std::vector<Request> sent;
   for (int distance = 1; distance < size; ++distance) {
-    const int next = (rank + distance) % size, previous = (rank - distance + size) % size;
-    std::vector<Request> sent = send_pieces(ranks, cut(from, size, next), next, tag);
-    for (size_t i = 0; i < pieces(to); ++i) {
-      const std::span<float> arrived = std::span(buffer.get(), piece(to, i).size());
-      co_await ranks.receive(bytes_of(arrived), previous, tag);
-      ranks.add(piece(to, i), arrived);
-    }
-    for (Request& request : sent) co_await std::move(request);
+    const int next = (rank + distance) % size;
+    for (Request& request : send_pieces(ranks, cut(from, size, next), next, tag))
+      sent.push_back(std::move(request));
   }
+  for (size_t i = 0; i < pieces(to); ++i) {
+    const std::span<float> done = piece(to, i);
+    const auto of_rank = [&](int r) {
+      return std::span(buffer.get() + static_cast<size_t>(r) * most, done.size());
+    };
+    std::vector<Request> arriving;
+    for (int distance = 1; distance < size; ++distance) {
+      const int previous = (rank - distance + size) % size;
+      arriving.push_back(ranks.receive(bytes_of(of_rank(previous)), previous, tag));
+    }
+    for (Request& request : arriving) co_await std::move(request);
+    std::ranges::copy(piece(cut(from, size, rank), i), of_rank(rank).begin());
+    for (int distance = 1; distance < size; distance *= 2)  // neighbours first
+      for (int r = 0; r + distance < size; r += 2 * distance)
+        ranks.add(of_rank(r), of_rank(r + distance));
+    std::ranges::copy(of_rank(0), done.begin());
+  }
+  for (Request& request : sent) co_await std::move(request);
 }
 
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag) {

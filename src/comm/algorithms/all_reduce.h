@@ -29,7 +29,8 @@ Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag);
 Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag);
 
 // `to`: this rank's part (part_of) of the sum. Each rank sends the others their parts: n (p - 1) /
-// p floats in p - 1 steps.
+// p floats in p - 1 messages. Parts are added neighbours first, as an all-reduce of a power of two
+// adds them: reduce-scatter and all-gather then give its bits.
 Task reduce_scatter_by_messages(Channel& ranks, std::span<const float> from, std::span<float> to,
                                 int tag);
 

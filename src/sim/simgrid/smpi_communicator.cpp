@@ -9,10 +9,9 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "comm/algorithms/all_reduce.h"
-#include "comm/algorithms/broadcast.h"
 #include "comm/algorithms/gather.h"
 #include "comm/backend/self.h"
+#include "comm/message_communicator.h"
 #include "sim/local_costs.h"
 #include "sim/simgrid/post_office.h"
 
@@ -225,7 +224,7 @@ class TaskOperation final : public Operation {
 // Our MPI code on SimGrid's MPI: the same messages of the same algorithms. Collectives that a real
 // run leaves to MPI are SMPI's, which chooses as Open MPI does; they block, since SMPI's
 // non-blocking ones are naive.
-class SmpiCommunicator final : public Communicator {
+class SmpiCommunicator final : public MessageCommunicator {
  public:
   SmpiCommunicator(MPI_Comm comm, std::shared_ptr<Shared> shared, SimulatedTime& time)
       : shared_(std::move(shared)), time_(time), group_(std::make_unique<Group>(comm, *shared_)) {}
@@ -233,41 +232,14 @@ class SmpiCommunicator final : public Communicator {
   int rank() const override { return group_->rank; }
   int size() const override { return group_->size; }
 
-  Request all_reduce(std::span<const float> from, std::span<float> to) override {
-    if (real(from.size_bytes()) && from.data() != to.data())
-      std::copy(from.begin(), from.end(), to.begin());
-    if (size() == 1) return {};
-    return task(all_reduce_by_messages(*this, to, tag_for("all-reduce", from.size_bytes())),
-                "all-reduce");
-  }
-
   void add(std::span<float> into, std::span<const float> from) override {
     if (real(into.size_bytes())) Channel::add(into, from);
     time_.spend(local().add(static_cast<double>(into.size_bytes())));
   }
 
-  Request reduce(std::span<const float> from, std::span<float> to, int root) override {
-    std::unique_ptr<float[]> scratch;
-    if (from.data() != to.data() && rank() != root) {
-      scratch = std::make_unique_for_overwrite<float[]>(from.size());
-      to = {scratch.get(), from.size()};
-    }
-    if (from.data() != to.data() && real(from.size_bytes()))
-      std::copy(from.begin(), from.end(), to.begin());
-    if (size() == 1) return {};
-    return task(reduce_by_messages(*this, to, root, tag_for("reduce", from.size_bytes())), "reduce",
-                std::move(scratch));
-  }
-
-  Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
-    return task(reduce_scatter_by_messages(*this, from, to, tag_for("reduce", from.size_bytes())),
-                "reduce-scatter");
-  }
-
   Request broadcast(Bytes data, int root) override {
     time_.spend(local().call("broadcast"));
-    return task(broadcast_by_messages(*this, data, root, tag_for("broadcast", data.size()) - tags),
-                "broadcast");
+    return MessageCommunicator::broadcast(data, root);
   }
 
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {
@@ -275,9 +247,9 @@ class SmpiCommunicator final : public Communicator {
     const bool root_here = rank() == root, moves = real(total(counts));
     if (total(counts) > INT_MAX) {
       if (root_here && moves) copy(mine, piece_of(all, counts, root));
-      return task(gather_by_messages(*this, mine, all, {counts.begin(), counts.end()}, root,
-                                     large_collective_tag),
-                  "gather");
+      return start(gather_by_messages(*this, mine, all, {counts.begin(), counts.end()}, root,
+                                      large_collective_tag),
+                   "gather", mine.size(), nullptr);
     }
     const Layout layout(counts);
     const void* out = moves ? static_cast<const void*>(mine.data()) : nowhere(mine.size());
@@ -299,9 +271,9 @@ class SmpiCommunicator final : public Communicator {
     const bool root_here = rank() == root, moves = real(total(counts));
     if (total(counts) > INT_MAX) {
       if (root_here && moves) copy(piece_of(all, counts, root), mine);
-      return task(scatter_by_messages(*this, all, mine, {counts.begin(), counts.end()}, root,
-                                      large_collective_tag),
-                  "scatter");
+      return start(scatter_by_messages(*this, all, mine, {counts.begin(), counts.end()}, root,
+                                       large_collective_tag),
+                   "scatter", mine.size(), nullptr);
     }
     const Layout layout(counts);
     const bool in_place =
@@ -377,6 +349,23 @@ class SmpiCommunicator final : public Communicator {
   std::string backend() const override { return "mpi (simulated by SimGrid)"; }
   std::string host() const override { return fmt::format("node{}", group_->node_of(rank())); }
 
+ protected:
+  int tag_for(const char* operation, size_t bytes) override {
+    const int index = tasks_++ % tags;
+    // A reduce-scatter receives what a reduce does.
+    const bool scatters = std::string_view(operation) == "reduce-scatter";
+    wholes_[as_index(index)] = {scatters ? "reduce" : operation, static_cast<double>(bytes)};
+    // Broadcasts have tags of their own, below the others'.
+    return -index - 1 - (std::string_view(operation) == "broadcast" ? tags : 0);
+  }
+  Request start(Task task, const char* operation, size_t,
+                std::unique_ptr<float[]> scratch) override {
+    return {std::make_unique<TaskOperation>(std::move(task), time_, std::move(scratch)),
+            {operation},
+            0};
+  }
+  bool carries(size_t bytes) const override { return real(bytes); }
+
  private:
   // Of a collective of SMPI, which counts in int.
   struct Layout {
@@ -444,17 +433,8 @@ class SmpiCommunicator final : public Communicator {
   PostOffice::Address address(int from, int to, int tag) const {
     return {group_->id, group_->world_of(from), group_->world_of(to), tag};
   }
-  Request task(Task work, const char* name, std::unique_ptr<float[]> scratch = nullptr) {
-    return {std::make_unique<TaskOperation>(std::move(work), time_, std::move(scratch)), {name}, 0};
-  }
-  // Negative tags are those of our own algorithms, broadcasts below the others. Few are under way
-  // at a time, and each tag has boxes of its own.
+  // Few operations are under way at a time, and each tag has boxes of its own.
   static constexpr int tags = 8;
-  int tag_for(const char* operation, size_t bytes) {
-    const int index = tasks_++ % tags;
-    wholes_[as_index(index)] = {operation, static_cast<double>(bytes)};
-    return -index - 1;
-  }
   template <class Kind, class... Args>
   Request message(Args&&... args) {
     return {std::make_unique<Kind>(std::forward<Args>(args)...), {"message"}, 0};

@@ -1,0 +1,79 @@
+#include "comm/message_communicator.h"
+
+#include <algorithm>
+
+#include "comm/algorithms/all_reduce.h"
+#include "comm/algorithms/broadcast.h"
+#include "comm/algorithms/gather.h"
+
+namespace lockstep {
+namespace {
+
+template <typename From, typename To>
+void copy(std::span<From> from, std::span<To> to) {
+  if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
+}
+
+std::vector<int64_t> kept(std::span<const int64_t> counts) {
+  return {counts.begin(), counts.end()};
+}
+
+}  // namespace
+
+Request MessageCommunicator::all_reduce(std::span<const float> from, std::span<float> to) {
+  if (carries(from.size_bytes())) copy(from, to);
+  if (size() == 1) return {};
+  const int tag = tag_for("all-reduce", from.size_bytes());
+  return start(all_reduce_by_messages(*this, to, tag), "all-reduce", from.size_bytes(), nullptr);
+}
+
+Request MessageCommunicator::reduce(std::span<const float> from, std::span<float> to, int root) {
+  std::unique_ptr<float[]> scratch;
+  if (from.data() != to.data() && rank() != root) {
+    scratch = std::make_unique_for_overwrite<float[]>(from.size());
+    to = {scratch.get(), from.size()};
+  }
+  if (carries(from.size_bytes())) copy(from, to);
+  if (size() == 1) return {};
+  const int tag = tag_for("reduce", from.size_bytes());
+  return start(reduce_by_messages(*this, to, root, tag), "reduce", from.size_bytes(),
+               std::move(scratch));
+}
+
+Request MessageCommunicator::reduce_scatter(std::span<const float> from, std::span<float> to) {
+  const int tag = tag_for("reduce-scatter", from.size_bytes());
+  return start(reduce_scatter_by_messages(*this, from, to, tag), "reduce-scatter",
+               from.size_bytes(), nullptr);
+}
+
+Request MessageCommunicator::broadcast(Bytes data, int root) {
+  if (size() == 1) return {};
+  const int tag = tag_for("broadcast", data.size());
+  return start(broadcast_by_messages(*this, data, root, tag), "broadcast", data.size(), nullptr);
+}
+
+Request MessageCommunicator::gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts,
+                                    int root) {
+  if (rank() == root) copy(mine, piece_of(all, counts, root));
+  const int tag = tag_for("gather", mine.size());
+  return start(gather_by_messages(*this, mine, all, kept(counts), root, tag), "gather",
+               mine.size(), nullptr);
+}
+
+Request MessageCommunicator::scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts,
+                                     int root) {
+  if (rank() == root) copy(piece_of(all, counts, root), mine);
+  const int tag = tag_for("scatter", mine.size());
+  return start(scatter_by_messages(*this, all, mine, kept(counts), root, tag), "scatter",
+               mine.size(), nullptr);
+}
+
+Request MessageCommunicator::all_gather(ConstBytes mine, Bytes all,
+                                        std::span<const int64_t> counts) {
+  copy(mine, piece_of(all, counts, rank()));
+  const int tag = tag_for("all-gather", all.size());
+  return start(all_gather_by_messages(*this, all, kept(counts), tag), "all-gather", all.size(),
+               nullptr);
+}
+
+}  // namespace lockstep
