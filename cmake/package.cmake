@@ -1,0 +1,12 @@
+# A Debian package: ./run package
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME lockstep)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT "The Lockstep contributors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains neural networks in parallel and predicts how that training scales")
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, ca-certificates, npm")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_STRIP_FILES ON)
+include(CPack)
