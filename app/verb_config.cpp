@@ -25,7 +25,7 @@ void print_reference() {
     fmt::print("| `{}` | {} | {} |\n", setting.key, default_text(setting), meaning);
   }
   fmt::print(
-      "\n## Layers\n\n`model.layers` is a list of lines, one a layer. Shapes are inferred from the "
+      "\n## Layers\n\n`model.layers` is a list of lines, one per layer. Shapes are inferred from the "
       "data.\n"
       "ACTIVATION is one of relu, sigmoid, tanh, gelu, softmax; KERNEL, WINDOW, S and P are a "
       "number\n"
