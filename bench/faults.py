@@ -132,13 +132,15 @@ class Campaign:
             resumes = has_checkpoint(out)
             words = ["train", "--resume", str(out), "--quiet"] if resumes else ["train", "victim.toml", "--quiet", "--out", str(out), "--force", *WAYS[way]]
             process = subprocess.Popen([self.program, *words], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            last = kills >= self.random.randrange(1, 4)
+            last, began, accepted = kills >= self.random.randrange(1, 4), time.monotonic(), [0, -signal.SIGKILL]
             if not last:
                 time.sleep(self.random.random() * seconds)
                 what = self.random.choice([signal.SIGKILL] * 4 + [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
                 if process.poll() is None:
                     process.send_signal(what)
                     kills += 1
+                    if time.monotonic() - began < 0.05:  # before the program listens for signals
+                        accepted.append(-what)
             try:
                 error = process.communicate(timeout=60)[1]
             except subprocess.TimeoutExpired:
@@ -153,7 +155,7 @@ class Campaign:
                 complain(f"{name}: processes {left} were left")
                 for pid in left:
                     os.kill(int(pid), signal.SIGKILL)
-            if process.returncode not in (0, -signal.SIGKILL) and "is finished" not in error:
+            if process.returncode not in accepted and "is finished" not in error:
                 complain(f"{name}: exit code {process.returncode}: {error.strip()}")
                 return kills
             summary = out / "summary.json"
