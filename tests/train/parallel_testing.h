@@ -7,13 +7,13 @@ namespace lockstep {
 
 // What each rank held at the end of a run on threads.
 struct ParallelTraining {
-  std::vector<std::vector<float>> weights;  // of each rank
+  std::vector<std::vector<float>> weights, states;  // of each rank
   Summary summary;                          // rank 0's
   Record record;                            // rank 0's
 
   explicit ParallelTraining(const RunConfig& config, const fs::path& checkpoints = {},
                             bool resumes = false, int64_t stop_at = 0)
-      : weights(static_cast<size_t>(config.parallel.ranks)) {
+      : weights(static_cast<size_t>(config.parallel.ranks)), states(weights.size()) {
     const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
     record.stop_at = stop_at;
     run_thread_ranks(static_cast<int>(config.parallel.ranks), 60, [&](Communicator& ranks) {
@@ -28,6 +28,8 @@ struct ParallelTraining {
       if (ranks.rank() == 0) summary = mine;
       const auto all = trainer.parameters().weights();
       weights[static_cast<size_t>(ranks.rank())] = {all.begin(), all.end()};
+      const auto state = trainer.parameters().state();
+      states[static_cast<size_t>(ranks.rank())] = {state.begin(), state.end()};
     });
   }
 };
