@@ -130,8 +130,8 @@ void print_validation(const std::vector<Validated>& all, bool json) {
     const bool disturbed = !v.disturbed_by.empty();
     errors.push_back({v.error(), disturbed});
     undisturbed.push_back({v.undisturbed_error(), disturbed});
-    rows.push_back({p.strategy, to_text(p.backend), std::to_string(p.ranks), ms(v.predicted.step_seconds),
-                    ms(v.measured), signed_percent(v.error()),
+    rows.push_back({p.strategy, to_text(p.backend), std::to_string(p.ranks),
+                    ms(v.predicted.step_seconds), ms(v.measured), signed_percent(v.error()),
                     ms(v.predicted.undisturbed_step_seconds), ms(v.measured_undisturbed),
                     signed_percent(v.undisturbed_error()), disturbed ? "disturbed" : ""});
     list.push_back(to_json(v));
@@ -162,7 +162,8 @@ void print_validation(const std::vector<Validated>& all, bool json) {
     for (const Validated& v : all)
       if (!v.disturbed_by.empty())
         fmt::print("  {}, {}, {}: {}\n", v.point.config.parallel.strategy,
-                   to_text(v.point.config.parallel.backend), ranks_text(v.predicted.ranks), v.disturbed_by);
+                   to_text(v.point.config.parallel.backend), ranks_text(v.predicted.ranks),
+                   v.disturbed_by);
   }
   fmt::print("logged in {}\n", validation_log().string());
 }

@@ -11,13 +11,13 @@
 #include "base/undisturbed.h"
 #include "bench_ranks.h"
 #include "comm/backend/self.h"
-#include "nn/program.h"
-#include "train/presets.h"
 #include "job/ranks.h"
+#include "nn/program.h"
 #include "rank_options.h"
 #include "tensor/peak.h"
 #include "text.h"
 #include "train/held_batches.h"
+#include "train/presets.h"
 #include "train/shares.h"
 #include "train/step_probe.h"
 #include "verbs.h"
@@ -162,8 +162,9 @@ void bench(const Options& options) {
              with_commas(static_cast<int64_t>(rate)), steps.size(), step * 1e3,
              undisturbed(steps) * 1e3,
              with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
-  fmt::print("{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} per sample)\n",
-             share * 100, peak / 1e9, short_count(flops));
+  fmt::print(
+      "{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} per sample)\n",
+      share * 100, peak / 1e9, short_count(flops));
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/load.h"
-#include "train/presets.h"
-#include "sim/simulation.h"
 #include "sim/predictor.h"
+#include "sim/simulation.h"
 #include "text.h"
+#include "train/presets.h"
 #include "verbs.h"
 
 namespace lockstep {

@@ -6,12 +6,12 @@
 #include "base/error.h"
 #include "comm/backend/mpi.h"
 #include "job/interrupt.h"
-#include "train/presets.h"
 #include "job/ranks.h"
 #include "rank_options.h"
 #include "report/numbers.h"
 #include "text.h"
 #include "train/cross_validation.h"
+#include "train/presets.h"
 #include "train/run_claim.h"
 #include "verbs.h"
 

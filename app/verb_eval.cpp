@@ -24,8 +24,7 @@ void eval(const Options& options) {
   const std::unique_ptr<Device> device = make_device(run.config.device);
   // A language model has an answer a position.
   const int64_t at_once = std::max<int64_t>(1, 256 / data.part->answers());
-  Program program(*run.network, run.config.train.loss, *device, at_once,
-                  data.part->sparse());
+  Program program(*run.network, run.config.train.loss, *device, at_once, data.part->sparse());
   const Evaluation e =
       evaluate(*data.part, all_of(*data.part), program, *run.parameters, WallClock());
   const double rate = static_cast<double>(e.samples) / e.seconds;

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/toml.h"
 #include "parallel/strategy.h"
-#include "train/presets.h"
 #include "sim/predictor.h"
 #include "text.h"
+#include "train/presets.h"
 #include "train/run_claim.h"
 #include "verbs.h"
 
@@ -60,7 +60,8 @@ std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster,
       if (entry.traits(p).changes_learning) what += " (changes the accuracy)";
       add(what, [&](Change& c) {
         choose_strategy(c.config.parallel, entry.name);
-        for (const std::string& setting : entry.tuned) set_keys(c.config, {parse_assignment(setting)});
+        for (const std::string& setting : entry.tuned)
+          set_keys(c.config, {parse_assignment(setting)});
       });
     }
     if (traits_of(p).reduces_in_buckets)

@@ -7,14 +7,14 @@
 #include "base/error.h"
 #include "job/interrupt.h"
 #include "parallel/strategy.h"
-#include "train/presets.h"
 #include "progress.h"
 #include "sim/numerics.h"
-#include "sim/simulated_run.h"
-#include "simulate_tables.h"
 #include "sim/predictor.h"
+#include "sim/simulated_run.h"
 #include "sim/sweep.h"
+#include "simulate_tables.h"
 #include "text.h"
+#include "train/presets.h"
 #include "train/run_claim.h"
 #include "verbs.h"
 
@@ -60,8 +60,7 @@ std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& c
   };
   std::vector<SimulatedPoint> points;
   for (const std::string& strategy : or_own(options.strategies, config.parallel.strategy))
-    for (const std::string& backend :
-         or_own(options.backends, to_text(config.parallel.backend)))
+    for (const std::string& backend : or_own(options.backends, to_text(config.parallel.backend)))
       for (size_t i = 0; i < std::max(ranks.size(), nodes.size()); ++i) {
         const auto at = [i](const std::vector<int64_t>& all) {
           return all.empty() ? 0 : all.size() == 1 ? all[0] : all[i];

@@ -34,10 +34,10 @@ int main() try {
                 [](const ParallelConfig&, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
                   return std::make_unique<SignSgd>();
                 }});
-  RunConfig config = find_config(
-      "mlp-1", {"data.name=mnist-sample", "train.epochs=4", "optimizer.name=sgd",
-                "optimizer.lr=0.0005", "parallel.strategy=sign-sgd", "parallel.ranks=2",
-                "parallel.backend=threads"});
+  RunConfig config =
+      find_config("mlp-1", {"data.name=mnist-sample", "train.epochs=4", "optimizer.name=sgd",
+                            "optimizer.lr=0.0005", "parallel.strategy=sign-sgd", "parallel.ranks=2",
+                            "parallel.backend=threads"});
   const auto trained = train(config, {.out = "runs/own-strategy", .force = true});
   std::cout << "test accuracy " << trained->summary.test->accuracy << "\n";
 } catch (const std::exception& error) {

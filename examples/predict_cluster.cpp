@@ -10,8 +10,7 @@ int main() try {
       make_predictor(config, {}, "1gbe-4x8", {.engine = Engine::analytic}, say_to_stderr);
   double alone = 0;
   for (const int64_t ranks : {1, 2, 4, 8, 16}) {
-    const Prediction p =
-        predictor.predict(place_point(config, predictor.cluster, ranks, 0, false));
+    const Prediction p = predictor.predict(place_point(config, predictor.cluster, ranks, 0, false));
     if (ranks == 1) alone = p.epoch_seconds;
     std::cout << ranks << " ranks: " << p.step_seconds * 1e3 << " ms per step (" << p.low * 1e3
               << " to " << p.high * 1e3 << "), speed-up " << alone / p.epoch_seconds << "\n";

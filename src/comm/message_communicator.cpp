@@ -56,8 +56,8 @@ Request MessageCommunicator::gather(ConstBytes mine, Bytes all, std::span<const 
                                     int root) {
   if (rank() == root) copy(mine, piece_of(all, counts, root));
   const int tag = tag_for("gather", mine.size());
-  return start(gather_by_messages(*this, mine, all, kept(counts), root, tag), "gather",
-               mine.size(), nullptr);
+  return start(gather_by_messages(*this, mine, all, kept(counts), root, tag), "gather", mine.size(),
+               nullptr);
 }
 
 Request MessageCommunicator::scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts,

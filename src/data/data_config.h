@@ -29,17 +29,17 @@ inline constexpr auto enum_texts<PostFeatures> = std::array{"tf-idf", "hashed"};
 
 // The [data] section of a configuration.
 struct DataConfig {
-  std::string name = "mnist";      // a source: see sources/registry
-  std::string path;                // the user's own file or folder, where the source needs one
-  std::string label = "label";     // csv: the column that holds the class
+  std::string name = "mnist";   // a source: see sources/registry
+  std::string path;             // the user's own file or folder, where the source needs one
+  std::string label = "label";  // csv: the column that holds the class
   Normalize normalize = Normalize::unit;
-  double validation = 0;           // below 1 a share of the training part, else a number of samples
-  double test = 0;                 // the same, for sources that come without a test part
-  bool stratified = false;         // splits keep the share of each class
+  double validation = 0;    // below 1 a share of the training part, else a number of samples
+  double test = 0;          // the same, for sources that come without a test part
+  bool stratified = false;  // splits keep the share of each class
   Splitter splitter = Splitter::lockstep;
-  int64_t split_seed = -1;            // -1: the run's seed
+  int64_t split_seed = -1;  // -1: the run's seed
   Reading reading = Reading::all;
-  int64_t limit = 0;            // train on this many samples only; 0 means all
+  int64_t limit = 0;  // train on this many samples only; 0 means all
   PostFeatures features = PostFeatures::tf_idf;
   int64_t vocabulary = 16384;       // posts: columns of the features
   double hidden = 0.2;              // posts: share of each user's follows that is kept for testing

@@ -121,8 +121,7 @@ fs::path fetch(const std::string& name, const fs::path& from_folder, const Say& 
   throw Failure(
       "{0} could not be fetched; tried:{1}\nif you have its files ({2}, ...), use 'lockstep data "
       "get {0} --from FOLDER'{3}",
-      name, tried, set.files[0].name,
-      set.otherwise);
+      name, tried, set.files[0].name, set.otherwise);
 }
 
 }  // namespace lockstep

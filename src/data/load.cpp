@@ -74,14 +74,13 @@ std::unique_ptr<Dataset> part(const std::shared_ptr<const Dataset>& whole,
 
 std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed) {
   if (config.test == 0 && config.validation == 0 && config.limit == 0) return "";
-  return fmt::format(", split{}{} by seed {} into {} train, {} validation, {} test",
-                     config.stratified ? " by class" : "",
-                     config.splitter == Splitter::lockstep
-                         ? ""
-                         : fmt::format(" as {}", to_text(config.splitter)), seed,
-                     grouped(static_cast<int64_t>(rows.train.size())),
-                     grouped(static_cast<int64_t>(rows.validation.size())),
-                     grouped(static_cast<int64_t>(rows.test.size())));
+  return fmt::format(
+      ", split{}{} by seed {} into {} train, {} validation, {} test",
+      config.stratified ? " by class" : "",
+      config.splitter == Splitter::lockstep ? "" : fmt::format(" as {}", to_text(config.splitter)),
+      seed, grouped(static_cast<int64_t>(rows.train.size())),
+      grouped(static_cast<int64_t>(rows.validation.size())),
+      grouped(static_cast<int64_t>(rows.test.size())));
 }
 
 // What needs to see samples of other ranks.

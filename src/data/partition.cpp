@@ -7,8 +7,7 @@
 
 namespace lockstep {
 
-Partition::Partition(Parts parts, int64_t samples, int64_t batch, int64_t ranks,
-                     uint64_t seed)
+Partition::Partition(Parts parts, int64_t samples, int64_t batch, int64_t ranks, uint64_t seed)
     : parts_(parts),
       samples_(samples),
       batch_(std::min(batch, samples)),

@@ -101,14 +101,12 @@ std::string bind_rank(const RunConfig& config, Communicator& ranks) {
   return affinity_map(plan, cores);
 }
 
-const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks,
-                                  const Say& say) {
+const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks, const Say& say) {
   const WallClock clock;
   const double start = clock.seconds();
   const auto load = [&](const OwnPart* own) {
     return load_data(config.data, static_cast<uint64_t>(config.seed),
-                     ranks.rank() == 0 ? say : Say([](const std::string&) {}), nullptr,
-                     own);
+                     ranks.rank() == 0 ? say : Say([](const std::string&) {}), nullptr, own);
   };
   const bool own_part = config.data.reading == Reading::own_part && ranks.size() > 1;
   // Posts are text in memory: all ranks read them, rank 0 deals out nothing.

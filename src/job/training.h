@@ -14,14 +14,14 @@ namespace lockstep {
 
 // How a training is started, beside its configuration.
 struct TrainOptions {
-  std::string out = {};     // the run's folder; empty: a new one, runs/NAME, runs/NAME-2, ...
-  std::string resume = {};  // the folder of a run to go on with
-  bool force = false;       // an earlier run in `out` is replaced
-  bool trace = false;       // trace.json says what each rank did when
+  std::string out = {};       // the run's folder; empty: a new one, runs/NAME, runs/NAME-2, ...
+  std::string resume = {};    // the folder of a run to go on with
+  bool force = false;         // an earlier run in `out` is replaced
+  bool trace = false;         // trace.json says what each rank did when
   bool show_binding = false;  // say which cores ranks are bound to
-  std::optional<Baseline> baseline = {};  // speed-up and efficiency are relative to it
-  Observer* observer = nullptr;           // of rank 0, beside the run's folder
-  Say say = [](const std::string&) {};    // what is worth knowing, of rank 0
+  std::optional<Baseline> baseline = {};    // speed-up and efficiency are relative to it
+  Observer* observer = nullptr;             // of rank 0, beside the run's folder
+  Say say = [](const std::string&) {};      // what is worth knowing, of rank 0
   const std::atomic<bool>* stop = nullptr;  // ends the run after a step, with a checkpoint
 };
 

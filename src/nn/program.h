@@ -17,8 +17,8 @@ namespace lockstep {
 class Program {
  public:
   // `sparse`: the inputs are sparse rows. `slots`: micro-batches in flight.
-  Program(const Network& network, LossKind loss, Device& device, int64_t batch,
-          bool sparse = false, size_t slots = 1);
+  Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse = false,
+          size_t slots = 1);
 
   int64_t batch() const { return batch_; }
   const Sequence& sequence() const { return sequence_; }

@@ -98,7 +98,9 @@ StrategyTraits traits(const ParallelConfig& config) {
 }  // namespace
 
 StrategyEntry average_weights_entry() {
-  return {"average-weights", "ranks train alone and average their weights now and then", traits,
+  return {"average-weights",
+          "ranks train alone and average their weights now and then",
+          traits,
           [](const ParallelConfig& config, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
             return std::make_unique<AverageWeights>(config);
           },

@@ -33,15 +33,15 @@ struct ParallelConfig {
   int64_t shards = 8;  // reproducible: a global batch is always cut into this many
   BatchOf batch = BatchOf::rank;
   Parts parts = Parts::shuffled;
-  double bucket_mb = 1;                    // all-reduce: smallest bucket of gradients
-  bool overlap = true;                     // all-reduce: reduce during the backward pass
-  Averaging average = Averaging::epoch;    // average-weights
-  int64_t average_steps = 1;               // average-weights: steps between two averages
-  int64_t servers = 1;                     // parameter-server: the last ranks hold the weights
-  bool asynchronous = false;               // parameter-server: every push is an update
-  int64_t staleness = 4;                   // asynchronous: largest lead over the slowest worker
-  std::string affinity = "none";           // compact, scatter, or a list of cores
-  double timeout = 300;                    // seconds a rank waits for others
+  double bucket_mb = 1;                  // all-reduce: smallest bucket of gradients
+  bool overlap = true;                   // all-reduce: reduce during the backward pass
+  Averaging average = Averaging::epoch;  // average-weights
+  int64_t average_steps = 1;             // average-weights: steps between two averages
+  int64_t servers = 1;                   // parameter-server: the last ranks hold the weights
+  bool asynchronous = false;             // parameter-server: every push is an update
+  int64_t staleness = 4;                 // asynchronous: largest lead over the slowest worker
+  std::string affinity = "none";         // compact, scatter, or a list of cores
+  double timeout = 300;                  // seconds a rank waits for others
 };
 
 }  // namespace lockstep

@@ -118,8 +118,8 @@ class ParameterServer final : public Strategy {
     for (int server = 0; server < config_.servers; ++server) {
       const int to = workers_ + server;
       requests.push_back(ranks.send(bytes_to_send(push), to, push_tag));
-      requests.push_back(ranks.send(
-          std::as_bytes(shard(worker.parameters.gradients(), server)), to, gradient_tag));
+      requests.push_back(ranks.send(std::as_bytes(shard(worker.parameters.gradients(), server)), to,
+                                    gradient_tag));
     }
     Reply reply;
     for (int server = 0; server < config_.servers; ++server) {

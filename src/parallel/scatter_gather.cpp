@@ -22,9 +22,8 @@ class ScatterGather final : public Strategy {
     worker.gradients(source, share.mine, share.all, false, result);
     result.times.compute = result.gradient_seconds;
     StepTail::of(result).write(tail);
-    exchange(worker, result, [&] {
-      return ranks.gather(std::as_bytes(mine), bytes_of(all_.floats()), counts, 0);
-    });
+    exchange(worker, result,
+             [&] { return ranks.gather(std::as_bytes(mine), bytes_of(all_.floats()), counts, 0); });
     if (root) {
       const double start = worker.clock.seconds();
       for (size_t r = 1; r < size; ++r)

@@ -13,10 +13,10 @@ namespace lockstep {
 // What a strategy needs and guarantees, for a given configuration. Other modules know nothing else
 // about it.
 struct StrategyTraits {
-  int64_t servers = 0;              // of the ranks: the last ones hold weights instead of training
-  bool global_results = true;       // figures of a step are sums over all ranks
-  bool one_model = true;            // all ranks hold the same weights at the end of an epoch
-  bool meets_each_step = true;      // ranks wait for each other in every step
+  int64_t servers = 0;          // of the ranks: the last ones hold weights instead of training
+  bool global_results = true;   // figures of a step are sums over all ranks
+  bool one_model = true;        // all ranks hold the same weights at the end of an epoch
+  bool meets_each_step = true;  // ranks wait for each other in every step
   bool one_update_per_epoch = false;
   bool reproducible = false;        // can give the same bits for any number of ranks
   bool reduces_in_buckets = false;  // parallel.bucket_mb and parallel.overlap have an effect

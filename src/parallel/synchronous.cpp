@@ -76,7 +76,7 @@ class Synchronous final : public Strategy {
                          StepResult& result) {
     const std::span<float> gradients = worker.parameters.gradients();
     std::vector<int32_t> touched;  // by any shard
-    size_t waiting = 0;  // sums that wait for their neighbour: one per set bit of `shard`
+    size_t waiting = 0;            // sums that wait for their neighbour: one per set bit of `shard`
     for (size_t shard = 0; shard < share.shards.size(); ++shard) {
       worker.gradients(source, share.shards[shard], share.all, false, result);
       const double start = worker.clock.seconds();
@@ -120,8 +120,7 @@ StrategyEntry all_reduce_entry() {
 
 StrategyEntry reduce_broadcast_entry() {
   return {"reduce-broadcast", "gradients summed on rank 0 each step and sent back to all",
-          [](const ParallelConfig&) { return StrategyTraits{}; },
-          make<Exchange::reduce_broadcast>};
+          [](const ParallelConfig&) { return StrategyTraits{}; }, make<Exchange::reduce_broadcast>};
 }
 
 }  // namespace lockstep

@@ -63,7 +63,8 @@ std::vector<std::string> cautions_for(const PredictedFrom& from, const Predictio
         point.per_node, std::max(1, profile.cores / threads), profile.cores));
   if (point.nodes > 1)
     cautions.push_back("network speeds are those of the cluster file; they were not measured");
-  const auto& tables = point.config.parallel.backend == Backend::threads ? profile.threads : profile.mpi;
+  const auto& tables =
+      point.config.parallel.backend == Backend::threads ? profile.threads : profile.mpi;
   const auto table = tables.find("all-reduce");
   const double largest_message = static_cast<double>(costs.parameters) * sizeof(float);
   if (sends_within_a_node(from) && table != tables.end() &&

@@ -227,8 +227,8 @@ double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64
 }
 
 // What a step may need beside its kernels.
-StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data, const HeldBatches& held,
-                             const NearCores& near, double seconds,
+StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data,
+                             const HeldBatches& held, const NearCores& near, double seconds,
                              const std::vector<std::unique_ptr<Rank>>& all, int64_t a_round,
                              int64_t own_floats) {
   const WallClock clock;

@@ -37,11 +37,11 @@ RealRun real_run(const SimulatedPoint& point, const fs::path& scratch, Disturban
   const fs::path config = scratch / "config.toml", log = scratch / "bench.json";
   write_file(config, to_toml(point.config));
   watch.begin();
-  run_command(
-      {lockstep_program().string(), "bench", config.string(), "--ranks",
-       std::to_string(point.config.parallel.ranks), "--backend", to_text(point.config.parallel.backend),
-       "--seconds", std::to_string(seconds_a_round), "--json"},
-      scratch, std::chrono::minutes(5), log);
+  run_command({lockstep_program().string(), "bench", config.string(), "--ranks",
+               std::to_string(point.config.parallel.ranks), "--backend",
+               to_text(point.config.parallel.backend), "--seconds", std::to_string(seconds_a_round),
+               "--json"},
+              scratch, std::chrono::minutes(5), log);
   const std::string text = read_text(log);
   const size_t begin = text.find("{\n");
   const Json json =

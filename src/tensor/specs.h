@@ -136,8 +136,8 @@ struct UpdateSpec {
 };
 
 // Every operation of a layer.
-using KernelSpec = std::variant<ConvSpec, DenseSpec, PoolSpec, ActivationSpec, DropoutSpec, NormSpec,
-                                EmbeddingSpec, AttentionSpec>;
+using KernelSpec = std::variant<ConvSpec, DenseSpec, PoolSpec, ActivationSpec, DropoutSpec,
+                                NormSpec, EmbeddingSpec, AttentionSpec>;
 
 // In words: "conv 3x3 26x26x32 -> 11x11x128 relu maxpool, batch 128".
 std::string text(const KernelSpec& spec);

@@ -199,8 +199,7 @@ class Models {
 
   Evaluation tested(const SavedRun& run) const {
     const std::unique_ptr<Device> device = make_device(config_.device);
-    Program program(*run.network, config_.train.loss, *device, 256,
-                    data_.test->sparse());
+    Program program(*run.network, config_.train.loss, *device, 256, data_.test->sparse());
     return evaluate(*data_.test, all_of(*data_.test), program, *run.parameters, clock_);
   }
 
@@ -217,9 +216,8 @@ void describe_fold(const RunConfig& config, const Communicator& group, int64_t s
   summary.fold_ranks = group.size();
   summary.global_batch = rows_per_step(config, samples, training);
   summary.batch_per_rank = (summary.global_batch + training - 1) / training;
-  summary.learning_rate =
-      config.optimizer.lr *
-      (config.schedule.scale_with_ranks ? static_cast<double>(training) : 1.0);
+  summary.learning_rate = config.optimizer.lr *
+                          (config.schedule.scale_with_ranks ? static_cast<double>(training) : 1.0);
 }
 
 Json evaluation_json(const Evaluation& e) {

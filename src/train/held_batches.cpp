@@ -13,15 +13,15 @@ HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_
   const int64_t size = data.train->size();
   rows = std::min(rows, size);
   const int64_t micro_batch = micro_batch_rows(config.train, rows);
-  HeldBatches held{
-      .provenance = data.provenance,
-      .shape = data.train->sample_shape(),
-      .classes = data.train->outputs(),
-      .sparse = data.train->sparse(),
-      .samples = size,
-      .rows = rows,
-      .micro_batch = micro_batch,
-      .batches = std::vector<Batch>(static_cast<size_t>(std::clamp<int64_t>(size / micro_batch, 1, 8)))};
+  HeldBatches held{.provenance = data.provenance,
+                   .shape = data.train->sample_shape(),
+                   .classes = data.train->outputs(),
+                   .sparse = data.train->sparse(),
+                   .samples = size,
+                   .rows = rows,
+                   .micro_batch = micro_batch,
+                   .batches = std::vector<Batch>(
+                       static_cast<size_t>(std::clamp<int64_t>(size / micro_batch, 1, 8)))};
   BatchLoader loader(*data.train, micro_batch, static_cast<uint64_t>(config.seed), true, 0);
   loader.start_epoch(1);
   for (Batch& one : held.batches) one = *loader.next();
@@ -33,12 +33,12 @@ HeldBatches noise_batches(const RunConfig& config, const Shape& shape) {
   const Shape output = Network(config.model.layers, shape).output();
   const bool tokens = output.is_sequence();
   HeldBatches held{.provenance = "noise",
-            .shape = shape,
-            .classes = tokens ? output.channels() : output.elements(),
-            .samples = rows * config.parallel.ranks,
-            .rows = rows,
-            .micro_batch = micro_batch_rows(config.train, rows),
-            .batches = std::vector<Batch>(4)};
+                   .shape = shape,
+                   .classes = tokens ? output.channels() : output.elements(),
+                   .samples = rows * config.parallel.ranks,
+                   .rows = rows,
+                   .micro_batch = micro_batch_rows(config.train, rows),
+                   .batches = std::vector<Batch>(4)};
   Rng rng(static_cast<uint64_t>(config.seed), Purpose::split);
   for (Batch& one : held.batches) {
     one.rows = held.micro_batch;

@@ -38,8 +38,8 @@ struct TrainConfig {
   int64_t accumulate = 1;      // batches whose gradients are summed to one step
   int64_t micro_batch = 1024;  // larger batches are summed from micro-batches of this size
   LossKind loss = LossKind::softmax_cross_entropy;
-  double clip_norm = 0;          // gradients are scaled down to this norm; 0: never
-  int64_t early_stopping = 0;    // epochs without a better validation loss; 0: never
+  double clip_norm = 0;        // gradients are scaled down to this norm; 0: never
+  int64_t early_stopping = 0;  // epochs without a better validation loss; 0: never
   Keep keep = Keep::last;
   int64_t checkpoint_every = 0;  // steps between checkpoints; 0: only when interrupted
   int64_t keep_checkpoints = 2;  // of the newest

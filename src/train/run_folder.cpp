@@ -299,12 +299,13 @@ void RunFolder::run_ended(const Summary& summary) {
 std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& network,
                                  const std::vector<std::string>& classes,
                                  const Normalizer& normalizer) {
-  const Json json{
-      {"input", extents(network.input())},
-      {"layers", network.lines()},
-      {"classes", classes},
-      {"normalizer",
-       {{"type", to_text(normalizer.type)}, {"shift", normalizer.shift}, {"scale", normalizer.scale}}}};
+  const Json json{{"input", extents(network.input())},
+                  {"layers", network.lines()},
+                  {"classes", classes},
+                  {"normalizer",
+                   {{"type", to_text(normalizer.type)},
+                    {"shift", normalizer.shift},
+                    {"scale", normalizer.scale}}}};
   return model_bytes(parameters, text_of(json));
 }
 

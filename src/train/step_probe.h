@@ -18,7 +18,7 @@ class StepProbe {
             Device& device, const Clock& clock);
   ~StepProbe();
 
-  void initialise();  // the weights; where nothing is computed, they need not be
+  void initialise();        // the weights; where nothing is computed, they need not be
   void run(int64_t steps);  // as one epoch
 
   const std::vector<double>& step_seconds() const { return seconds_; }  // of the last run

@@ -48,8 +48,7 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       data_(data),
       observer_(observer),
       feed_(config, *data.train, ranks.rank(), training_ranks(config.parallel, ranks.size())),
-      replica_(config, ranks, device, clock, form_of(data, config.data.name),
-               feed_.micro_batch()),
+      replica_(config, ranks, device, clock, form_of(data, config.data.name), feed_.micro_batch()),
       epochs_(config.train.epochs) {
   const int64_t an_epoch = updates_per_epoch();
   if (config.train.steps > 0) epochs_ = (config.train.steps + an_epoch - 1) / an_epoch;
@@ -65,7 +64,7 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
         "samples of {} have several targets each; use train.loss = \"sigmoid-cross-entropy\"",
         config.data.name);
   replica_.parameters.initialise(config.model.init, static_cast<uint64_t>(config.seed),
-                         config.model.from.empty());
+                                 config.model.from.empty());
   if (config.model.from.empty()) return;
   load_gpt2(config.model.from, replica_.parameters);
   if (!all_finite(replica_.parameters.weights()))
@@ -197,14 +196,17 @@ void Trainer::step_done(const StepResult& r) {
 // Running statistics differ between ranks even where weights do not.
 void Trainer::merge_replicas() {
   const std::span<float> state = replica_.parameters.state();
-  if (ranks_.size() == 1 || !replica_.parameters.has_statistics() || !replica_.strategy->replicas_agree()) return;
+  if (ranks_.size() == 1 || !replica_.parameters.has_statistics() ||
+      !replica_.strategy->replicas_agree())
+    return;
   if (!replica_.trains()) std::fill(state.begin(), state.end(), 0.0f);
   ranks_.all_reduce(state, state).wait();
   for (float& value : state) value /= static_cast<float>(replica_.training_ranks);
 }
 
 EpochReport Trainer::train_epoch() {
-  if (replica_.parameters.weights().size() + replica_.parameters.state().size() <= most_kept_floats) {
+  if (replica_.parameters.weights().size() + replica_.parameters.state().size() <=
+      most_kept_floats) {
     candidate_ = snapshot(at_.epoch - 1);
     if (last_good_.weights.empty()) last_good_ = candidate_;
   }
@@ -263,7 +265,8 @@ std::optional<Evaluation> Trainer::evaluate_together(const Dataset* data) {
   if (!shared && ranks_.rank() == 0) mine = all_of(*data);
   const double began = clock_.seconds();
   Evaluation result;
-  if (mine.size() > 0) result = evaluate(*data, mine, replica_.program, replica_.parameters, clock_);
+  if (mine.size() > 0)
+    result = evaluate(*data, mine, replica_.program, replica_.parameters, clock_);
   replica_.worker.note("evaluate", began);
   struct Sums {
     double loss;
@@ -425,7 +428,8 @@ ParallelFigures Trainer::parallel_figures() {
   figures.backend = ranks_.backend();
   // The figures of the first rank that has any.
   std::string own;
-  for (const NamedFigure& f : replica_.strategy->figures()) own += fmt::format("{} {}\n", f.name, f.value);
+  for (const NamedFigure& f : replica_.strategy->figures())
+    own += fmt::format("{} {}\n", f.name, f.value);
   for (const std::string& text : gather_texts(ranks_, own)) {
     if (text.empty() || !figures.own.empty()) continue;
     std::istringstream lines(text);
@@ -439,26 +443,27 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
   replica_.prepare();
   const double start = clock_.seconds();
   const int64_t run_steps = config_.train.steps;
-  observer_.run_started(
-      {.name = config_.name,
-       .data = data_.provenance,
-       .device = device_.description(),
-       .parameters = replica_.network.parameter_count(),
-       .samples = data_.train->size(),
-       .epochs = epochs_,
-       .steps_per_epoch = run_steps > 0 ? std::min(run_steps, updates_per_epoch()) : updates_per_epoch(),
-       .ranks = ranks_.size(),
-       .strategy = config_.parallel.strategy,
-       .backend = ranks_.backend(),
-       .steps_done = at_.global_step});
-  Summary summary{.name = config_.name,
-                  .data = data_.provenance,
-                  .device = device_.description(),
-                  .seed = config_.seed,
-                  .parameters = replica_.network.parameter_count(),
-                  .global_batch = feed_.share(0).all,
-                  .learning_rate = config_.optimizer.lr *
-                                   (config_.schedule.scale_with_ranks ? replica_.training_ranks : 1)};
+  observer_.run_started({.name = config_.name,
+                         .data = data_.provenance,
+                         .device = device_.description(),
+                         .parameters = replica_.network.parameter_count(),
+                         .samples = data_.train->size(),
+                         .epochs = epochs_,
+                         .steps_per_epoch = run_steps > 0 ? std::min(run_steps, updates_per_epoch())
+                                                          : updates_per_epoch(),
+                         .ranks = ranks_.size(),
+                         .strategy = config_.parallel.strategy,
+                         .backend = ranks_.backend(),
+                         .steps_done = at_.global_step});
+  Summary summary{
+      .name = config_.name,
+      .data = data_.provenance,
+      .device = device_.description(),
+      .seed = config_.seed,
+      .parameters = replica_.network.parameter_count(),
+      .global_batch = feed_.share(0).all,
+      .learning_rate =
+          config_.optimizer.lr * (config_.schedule.scale_with_ranks ? replica_.training_ranks : 1)};
   int64_t last_epoch = at_.epoch;
   if (at_.epoch > epochs_ || has_stopped_improving()) {  // resumed after the last epoch
     summary.train_loss = at_.last_loss;
@@ -492,8 +497,7 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
     // Ranks that go their own ways meet here only.
     if (config_.train.checkpoint_every > 0 && !replica_.traits.global_results) write_checkpoint();
   }
-  if (summary.ending == Ending::finished && has_stopped_improving())
-    summary.ending = Ending::early;
+  if (summary.ending == Ending::finished && has_stopped_improving()) summary.ending = Ending::early;
   summary.epochs = epochs_done();
   summary.first_loss = at_.first_loss;
   if (summary.ending != Ending::interrupted) replica_.strategy->finish(replica_.worker);

@@ -67,7 +67,7 @@ class Trainer {
   std::optional<Evaluation> evaluate_together(const Dataset* data);
   void keep_if_best(const EpochReport& report);
   bool has_stopped_improving() const;  // for as long as train.early_stopping allows
-  double epochs_done() const;  // the last may be a part of one
+  double epochs_done() const;          // the last may be a part of one
   void expect_possible(const Position& at, const fs::path& file) const;
   void expect_finite_weights();  // a relu can hide from the loss that they are not
   std::vector<Optimizer*> all_optimizers();

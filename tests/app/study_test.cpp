@@ -173,11 +173,11 @@ TEST_F(Studies, CrossvalidationsHaveTheSameNumbersOnRanks) {
 }
 
 TEST_F(Studies, CrossvalidationsSayWhichBatchAFoldWasTrainedWith) {
-  const Arguments base = {"crossval", "iris-mlp",       "--folds", "2",
-                          "--set",    "train.epochs=1", "--quiet", "--ranks",
-                          "2",        "--groups",       "1"};
+  const Arguments base = {"crossval", "iris-mlp", "--folds", "2",        "--set", "train.epochs=1",
+                          "--quiet",  "--ranks",  "2",       "--groups", "1"};
   Arguments as_json = base, as_table = base;
-  as_json.insert(as_json.end(), {"--out", "a", "--json", "--set", "schedule.scale_with_ranks=true"});
+  as_json.insert(as_json.end(),
+                 {"--out", "a", "--json", "--set", "schedule.scale_with_ranks=true"});
   as_table.insert(as_table.end(), {"--out", "b"});
   const Json summary = json(as_json);
   EXPECT_EQ(summary["ranks_per_fold"], 2);

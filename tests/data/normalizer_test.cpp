@@ -10,8 +10,8 @@ namespace {
 
 const std::vector<std::string> two = {"a", "b"};
 
-std::vector<float> row_of(RawDataset& dataset, Normalize type,
-                          std::vector<int64_t> fitted_on, int64_t row) {
+std::vector<float> row_of(RawDataset& dataset, Normalize type, std::vector<int64_t> fitted_on,
+                          int64_t row) {
   dataset.set_normalizer(dataset.fit(type, fitted_on));
   Batch batch;
   dataset.read(std::vector<int64_t>{row}, batch);

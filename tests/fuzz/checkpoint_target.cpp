@@ -15,7 +15,8 @@ RunConfig small_run() {
   RunConfig config;
   config.name = "small";
   config.model.layers = {"dense 4 relu", "dense 3"};
-  config.data = {.name = "iris", .normalize = Normalize::standardize, .validation = 0.2, .test = 0.2};
+  config.data = {
+      .name = "iris", .normalize = Normalize::standardize, .validation = 0.2, .test = 0.2};
   config.train.epochs = 3;
   config.train.batch = 40;
   config.train.keep = Keep::best;

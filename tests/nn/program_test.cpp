@@ -48,8 +48,7 @@ TEST_P(MicroBatches, InFlightTogetherGiveTheBitsOfOneAfterTheOther) {
   Program serial(network_, LossKind::softmax_cross_entropy, *device_, 5);
   std::vector<double> losses;
   for (size_t i = 0; i < 3; ++i)
-    losses.push_back(
-        serial.gradients(parameters, input(i), 5, targets(i), keys, 15, i > 0).loss);
+    losses.push_back(serial.gradients(parameters, input(i), 5, targets(i), keys, 15, i > 0).loss);
   const Gradients expected = copied(parameters, losses);
 
   Parameters other(network_);

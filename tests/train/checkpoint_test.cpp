@@ -24,7 +24,8 @@ RunConfig config_for(const std::string& strategy, int64_t ranks) {
   config.train.epochs = 4;
   config.train.batch = 40;
   config.train.keep = Keep::best;
-  config.parallel = {.ranks = ranks, .backend = Backend::threads, .strategy = strategy, .batch = BatchOf::all};
+  config.parallel = {
+      .ranks = ranks, .backend = Backend::threads, .strategy = strategy, .batch = BatchOf::all};
   return config;
 }
 

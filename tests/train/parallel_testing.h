@@ -8,8 +8,8 @@ namespace lockstep {
 // What each rank held at the end of a run on threads.
 struct ParallelTraining {
   std::vector<std::vector<float>> weights, states;  // of each rank
-  Summary summary;                          // rank 0's
-  Record record;                            // rank 0's
+  Summary summary;                                  // rank 0's
+  Record record;                                    // rank 0's
 
   explicit ParallelTraining(const RunConfig& config, const fs::path& checkpoints = {},
                             bool resumes = false, int64_t stop_at = 0)

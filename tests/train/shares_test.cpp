@@ -31,7 +31,8 @@ TEST(Shares, RanksTogetherHaveAllRows) {
     for (const int64_t ranks : {1, 2, 4, 8}) {
       int64_t all = 0, largest = 0;
       for (int64_t rank = 0; rank < ranks; ++rank)
-        for (const int64_t rows : shard_rows(config_with(1, BatchOf::all, mode), 101, ranks, rank)) {
+        for (const int64_t rows :
+             shard_rows(config_with(1, BatchOf::all, mode), 101, ranks, rank)) {
           all += rows;
           largest = std::max(largest, rows);
         }

@@ -62,9 +62,9 @@ TEST(StepProbe, MakesAsManyStepsAsItIsAskedTo) {
       StepProbe probe(config, held, 64, ranks, *device, clock);
       probe.initialise();
       probe.run(3);
-      const size_t expected = ranks.rank() >= probe.training_ranks()      ? 0
-                              : probe.traits().one_update_per_epoch ? 1
-                                                                    : 3;
+      const size_t expected = ranks.rank() >= probe.training_ranks() ? 0
+                              : probe.traits().one_update_per_epoch  ? 1
+                                                                     : 3;
       EXPECT_EQ(probe.step_seconds().size(), expected) << entry.name << " rank " << ranks.rank();
     });
   }

@@ -55,7 +55,8 @@ inline RunConfig iris_config() {
   RunConfig config;
   config.name = "iris-test";
   config.model.layers = {"dense 20 relu", "dropout 0.1", "dense 3"};
-  config.data = {.name = "iris", .normalize = Normalize::standardize, .test = 0.2, .stratified = true};
+  config.data = {
+      .name = "iris", .normalize = Normalize::standardize, .test = 0.2, .stratified = true};
   config.train.epochs = 5;
   config.train.batch = 16;
   config.optimizer.lr = 0.01;

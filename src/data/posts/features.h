@@ -21,7 +21,6 @@ struct SparseMatrix {
 // Texts as rows of length 1 (the Euclidean one). "hashed": a word's column is its hash, all words
 // weigh the same. "tf-idf": the `width` words that most texts have, at least two, get a column
 // each, and count the more the fewer texts have them.
-SparseMatrix text_features(const std::vector<std::string>& texts, PostFeatures kind,
-                           int64_t width);
+SparseMatrix text_features(const std::vector<std::string>& texts, PostFeatures kind, int64_t width);
 
 }  // namespace lockstep

@@ -41,7 +41,9 @@ const std::vector<Source>& sources() {
       {"cifar-10",
        "50,000 + 10,000 photographs, 32x32 colour; data.path: the folder with data_batch_1.bin",
        Origin::own, SampleKind::image, load_cifar10, things(),
-       [](const DataConfig&) { return Shape{32, 32, 3}; }},
+       [](const DataConfig&) {
+         return Shape{32, 32, 3};
+       }},
       {"csv",
        "a table of your own; data.path: the file, data.label: the column of the class",
        Origin::own,

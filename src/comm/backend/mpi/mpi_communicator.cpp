@@ -247,8 +247,7 @@ class AnyoneOperation final : public MpiOperation {
 class TaskOperation final : public MpiOperation {
  public:
   // `scratch`: memory that the task works on and nobody else keeps.
-  TaskOperation(std::shared_ptr<const Group> group, Task task,
-                std::unique_ptr<float[]> scratch)
+  TaskOperation(std::shared_ptr<const Group> group, Task task, std::unique_ptr<float[]> scratch)
       : MpiOperation(std::move(group)), scratch_(std::move(scratch)), task_(std::move(task)) {}
   bool advance() override { return task_.advance(); }
   bool met() const override { return task_.steps() > 0; }
@@ -356,9 +355,9 @@ class MpiCommunicator final : public MessageCommunicator {
   // Its first messages leave now; from then on MPI can move them within other calls.
   Request start(Task task, const char* operation, size_t bytes,
                 std::unique_ptr<float[]> scratch) override {
-    Request request = named(
-        std::make_unique<TaskOperation>(group_, std::move(task), std::move(scratch)), operation,
-        bytes);
+    Request request =
+        named(std::make_unique<TaskOperation>(group_, std::move(task), std::move(scratch)),
+              operation, bytes);
     request.test();
     return request;
   }

@@ -161,9 +161,7 @@ std::unique_ptr<Kernel> make_conv(const ConvSpec& spec, ThreadPool& pool,
   return std::make_unique<CpuConv>(spec, pool, choice);
 }
 
-std::unique_ptr<Kernel> CpuDevice::make(const ConvSpec& spec) {
-  return make_conv(spec, pool_, {});
-}
+std::unique_ptr<Kernel> CpuDevice::make(const ConvSpec& spec) { return make_conv(spec, pool_, {}); }
 
 std::vector<ConvCandidate<ConvForward>> conv_forward_candidates() {
   return {implicit_gemm_forward(), winograd_forward(), onednn_forward()};
