@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// A signal handler can reach nothing else: the one global of the program.
+// A signal handler can reach nothing but globals.
 std::atomic<bool> interrupted{false};
 
 extern "C" void on_signal(int signal) {
@@ -14,6 +14,8 @@ extern "C" void on_signal(int signal) {
 }
 
 }  // namespace
+
+bool was_interrupted() { return interrupted.load(); }
 
 InterruptGuard::InterruptGuard() {
   interrupted.store(false);

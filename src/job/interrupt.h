@@ -4,6 +4,9 @@
 
 namespace lockstep {
 
+// Whether a signal has raised the flag of an InterruptGuard.
+bool was_interrupted();
+
 // While it lives, Ctrl-C, SIGTERM and SIGUSR1 raise a flag instead of ending the program; a second
 // Ctrl-C ends it at once.
 class InterruptGuard {

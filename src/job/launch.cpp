@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/library.h"
 #include "comm/backend/mpi.h"
+#include "job/interrupt.h"
 #include "job/job_folder.h"
 
 namespace lockstep {
@@ -209,6 +210,7 @@ int run_job(int64_t ranks) {
   if (::pipe2(errors, O_CLOEXEC) != 0)
     throw Failure("cannot make a pipe: {}", std::strerror(errno));
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, ask_to_stop);
+  if (was_interrupted()) asked_to_stop.store(true);  // before these handlers were there
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t started = ::fork();
   if (started < 0) throw Failure("cannot start mpiexec: {}", std::strerror(errno));

@@ -99,11 +99,13 @@ class CpuLoss final : public LossKernel {
   }
 
   double sigmoid_row(const Row& r, int64_t divisor) {
-    const float* targets = r.targets.values.data() + r.n * r.outputs;
+    const float* targets = nullptr;
     if (r.targets.values.empty()) {
       one_hot_.assign(static_cast<size_t>(r.outputs), 0.0f);
       one_hot_[static_cast<size_t>(r.targets.labels[static_cast<size_t>(r.n)])] = 1;
       targets = one_hot_.data();
+    } else {
+      targets = r.targets.values.data() + r.n * r.outputs;
     }
     return sigmoid_loss(r.y, targets, r.dy, 1.0f / static_cast<float>(divisor * r.outputs),
                         r.outputs) /
