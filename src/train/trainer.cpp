@@ -478,6 +478,14 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
       summary.ending = Ending::interrupted;
       break;
     }
+    if (stopped_ && replica_.trains() && at_.step == 0) {
+      // Between two epochs: the last one was reported already, and this one has no step.
+      summary.train_loss = at_.last_loss;
+      summary.train_accuracy = at_.last_accuracy;
+      summary.ending = Ending::interrupted;
+      write_checkpoint();
+      break;
+    }
     summary.train_loss = report.loss;
     summary.train_accuracy = report.accuracy;
     summary.validation = report.validation;

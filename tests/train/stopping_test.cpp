@@ -50,6 +50,16 @@ TEST(EarlyStopping, DoesNotCutARunThatImproves) {
   EXPECT_EQ(training.summary.epochs, 10);
 }
 
+TEST(Stopping, BetweenTwoEpochsReportsTheLastOneOnce) {
+  Training training(iris_config());
+  training.record.stop_at_epoch = 2;
+  training.run();
+  EXPECT_EQ(training.summary.ending, Ending::interrupted);
+  EXPECT_EQ(training.record.epochs.size(), 2u);
+  EXPECT_EQ(training.summary.epochs, 2);
+  EXPECT_EQ(training.summary.train_loss, training.record.epochs[1].loss);
+}
+
 TEST(KeepBest, KeepsTheWeightsOfTheEpochThatValidatedBest) {
   RunConfig config = overfitting_config();
   config.train.early_stopping = 5;

@@ -15,13 +15,17 @@ class Record final : public Observer {
   std::vector<StepReport> steps;
   std::vector<EpochReport> epochs;
   std::atomic<bool> stop{false};
-  int64_t stop_at = 0;  // after this step
+  int64_t stop_at = 0;        // after this step
+  int64_t stop_at_epoch = 0;  // after this epoch
 
   void step_done(const StepReport& report) override {
     steps.push_back(report);
     if (report.global_step == stop_at) stop = true;
   }
-  void epoch_done(const EpochReport& report) override { epochs.push_back(report); }
+  void epoch_done(const EpochReport& report) override {
+    epochs.push_back(report);
+    if (report.epoch == stop_at_epoch) stop = true;
+  }
 };
 
 // One training from a configuration to its end, in memory.
