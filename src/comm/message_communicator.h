@@ -20,8 +20,8 @@ class MessageCommunicator : public Communicator {
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override;
 
  protected:
-  // A tag for the messages of one operation on so many bytes: negative, and no other operation's
-  // that is under way.
+  // A tag for the messages of one operation on `bytes` bytes: negative, and not in use by another
+  // operation under way.
   virtual int tag_for(const char* operation, size_t bytes) = 0;
   // Begins an operation. `scratch`: memory that the task works on and nobody else keeps.
   virtual Request start(Task task, const char* operation, size_t bytes,
