@@ -22,6 +22,7 @@ void eval(const Options& options) {
   const SavedRun run = open_run(options.run);
   const SavedData data = load_for(run, options.data, options.split);
   const std::unique_ptr<Device> device = make_device(run.config.device);
+  run.parameters->move_to(*device);
   // A language model has an answer a position.
   const int64_t at_once = std::max<int64_t>(1, 256 / data.part->answers());
   Program program(*run.network, run.config.train.loss, *device, at_once, data.part->sparse());

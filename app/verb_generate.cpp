@@ -61,6 +61,7 @@ void generate(const Options& options) {
   const std::vector<std::string> prompts = prompts_of(options);
   const Model model = load(options.model);
   const std::unique_ptr<Device> device = make_device({.threads = options.threads});
+  model.parameters->move_to(*device);
   Generator generator(model.lines, *model.parameters, *device, model.tokenizer);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const std::string& prompt : prompts) {

@@ -46,8 +46,8 @@ void predict_images(const Options& options, const SavedRun& run, Program& progra
     std::vector<float> x(image.pixels.size());
     run.normalizer.apply(std::span<const uint8_t>(image.pixels), x);
     const int64_t id = 0;
-    const auto p = softmax(program.forward(*run.parameters, x.data(), 1, false,
-                                           {.seed = 0, .epoch = 0, .ids = {&id, 1}}));
+    program.forward(*run.parameters, x.data(), 1, false, {.seed = 0, .epoch = 0, .ids = {&id, 1}});
+    const auto p = softmax(program.outputs());
     std::vector<size_t> order(p.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
@@ -68,16 +68,15 @@ void predict_data(const Options& options, const SavedRun& run, Program& program)
   const int64_t outputs = run.network->output().elements();
   std::vector<float> logits;
   int64_t correct = 0;
-  run_forward(*data.part, all_of(*data.part), program, *run.parameters,
-              [&](const Batch& batch, std::span<const float> y) {
-                logits.insert(logits.end(), y.begin(), y.end());
-                for (int64_t n = 0; n < batch.rows; ++n) {
-                  const auto row =
-                      y.subspan(static_cast<size_t>(n * outputs), static_cast<size_t>(outputs));
-                  const auto best = std::max_element(row.begin(), row.end()) - row.begin();
-                  correct += best == batch.labels[static_cast<size_t>(n)];
-                }
-              });
+  run_forward(*data.part, all_of(*data.part), program, *run.parameters, [&](const Batch& batch) {
+    const std::span<const float> y = program.outputs();
+    logits.insert(logits.end(), y.begin(), y.end());
+    for (int64_t n = 0; n < batch.rows; ++n) {
+      const auto row = y.subspan(static_cast<size_t>(n * outputs), static_cast<size_t>(outputs));
+      const auto best = std::max_element(row.begin(), row.end()) - row.begin();
+      correct += best == batch.labels[static_cast<size_t>(n)];
+    }
+  });
   if (!options.logits.empty()) write_npy(options.logits, logits, outputs);
   const double accuracy = static_cast<double>(correct) / static_cast<double>(data.part->size());
   if (options.json) {
@@ -109,6 +108,7 @@ void predict(Options options) {
     throw UserError("{} writes text: ask it with 'lockstep generate {}'", run.path.string(),
                     run.path.string());
   const std::unique_ptr<Device> device = make_device(run.config.device);
+  run.parameters->move_to(*device);
   const bool from_images = !options.images.empty();
   Program program(*run.network, run.config.train.loss, *device, from_images ? 1 : 256);
   if (from_images)

@@ -30,6 +30,7 @@ void for_user(const Options& options, const SavedRun& run, const PostDataset& po
                     suggestion(options.user, names));
   const int64_t user = found - names.begin();
   const std::unique_ptr<Device> device = make_device(run.config.device);
+  run.parameters->move_to(*device);
   Program program(*run.network, LossKind::sigmoid_cross_entropy, *device, 256, true);
   const auto best = network_scores(posts, program, *run.parameters).best(user, options.top);
   nlohmann::ordered_json json{{"user", options.user}, {"data", data}};
@@ -51,6 +52,7 @@ void for_user(const Options& options, const SavedRun& run, const PostDataset& po
 void measure(const Options& options, const SavedRun& run, const PostDataset& posts,
              const std::string& data) {
   const std::unique_ptr<Device> device = make_device(run.config.device);
+  run.parameters->move_to(*device);
   const std::vector<NamedFigure> figures =
       recommendation_figures(posts, *run.network, *run.parameters, *device, options.top);
   if (options.json) {

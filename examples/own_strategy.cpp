@@ -15,12 +15,14 @@ class SignSgd final : public Strategy {
     const StepShare& share = source.share(plan.step);
     worker.gradients(source, share.mine, share.all, false, result);
     result.times.compute = result.gradient_seconds;
-    const std::span<float> gradients = worker.parameters.gradients();
+    const HostMirror& mirror = worker.parameters.gradients_on_host();
+    const std::span<float> gradients = mirror.download();
     for (float& g : gradients) g = static_cast<float>((g > 0) - (g < 0));
     const double start = worker.clock.seconds();
     worker.groups.data.all_reduce(gradients, gradients).wait();
     result.times.exposed = worker.clock.seconds() - start;
     for (float& g : gradients) g = static_cast<float>((g > 0) - (g < 0));
+    mirror.upload();
     worker.update(result);
     return result;
   }

@@ -48,7 +48,7 @@ Generator::Generator(const std::vector<std::string>& lines, const Parameters& pa
       tokenizer_(tokenizer),
       context_(expect_gpt2(lines).context),
       vocabulary_(expect_gpt2(lines).vocabulary),
-      memory_(program(1).memory_bytes()) {
+      memory_(device.allocate(program(1).memory_bytes())) {
   if (tokenizer.size() > vocabulary_)
     throw UserError(
         "the tokenizer has {} tokens, but the model knows only {}; use the one that belongs to it",
@@ -69,9 +69,9 @@ void Generator::feed(std::span<const int32_t> tokens) {
   while (!tokens.empty()) {
     const size_t count = std::bit_floor(std::min(tokens.size(), static_cast<size_t>(most_at_once)));
     std::vector<float> ids(tokens.begin(), tokens.begin() + static_cast<int64_t>(count));
-    const std::span<const float> all =
-        program(static_cast<int64_t>(count)).extend(parameters_, ids.data(), past_, memory_);
-    const std::span<const float> last = all.last(static_cast<size_t>(vocabulary_));
+    Program& some = program(static_cast<int64_t>(count));
+    some.extend(parameters_, ids.data(), past_, memory_);
+    const std::span<const float> last = some.outputs().last(static_cast<size_t>(vocabulary_));
     // Tokens beyond the tokenizer's are never drawn.
     scores_.assign(last.begin(), last.begin() + tokenizer_.size());
     past_ += static_cast<int64_t>(count);

@@ -52,7 +52,7 @@ class Generator {
   const Tokenizer& tokenizer_;
   int64_t context_, vocabulary_;
   std::map<int64_t, std::unique_ptr<Program>> programs_;  // by the positions they take at once
-  Buffer memory_;
+  DeviceMemory memory_;
   int64_t past_ = 0;
   std::vector<float> scores_;
 };

@@ -168,6 +168,23 @@ Layers gpt2_layers(const Gpt2& size) {
   return layers;
 }
 
+namespace {
+
+// weight[in × out] += scale × down[rank × in]^T up[out × rank]^T, in the layout of files.
+void add_product(std::span<const float> down, std::span<const float> up, int64_t rank, float scale,
+                 std::span<float> weight) {
+  const size_t ranks = static_cast<size_t>(rank);
+  const size_t inputs = down.size() / ranks, outputs = up.size() / ranks;
+  for (size_t i = 0; i < inputs; ++i)
+    for (size_t o = 0; o < outputs; ++o) {
+      double sum = 0;
+      for (size_t r = 0; r < ranks; ++r) sum += double(down[r * inputs + i]) * up[o * ranks + r];
+      weight[i * outputs + o] += scale * static_cast<float>(sum);
+    }
+}
+
+}  // namespace
+
 Parameters merged(const Gpt2& size, const Parameters& adapted) {
   Gpt2 plain = size;
   plain.lora_rank = 0;
@@ -182,24 +199,15 @@ Parameters merged(const Gpt2& size, const Parameters& adapted) {
                                          static_cast<double>(std::max<int64_t>(1, size.lora_rank)));
   for (const Parameters::Entry& entry : result.entries()) {
     const std::string& name = entry.spec.name;
-    const Parameters::Entry* before = find(adapted.state_entries(), name);
-    float* to = result.weights().data() + entry.offset;
-    std::copy_n(adapted.state().data() + before->offset, entry.spec.stored.elements(), to);
-    if (!name.ends_with(".weight")) continue;
-    const std::string stem = name.substr(0, name.size() - std::string("weight").size());
-    const Parameters::Entry* a = find(adapted.entries(), stem + "lora_A");
-    const Parameters::Entry* b = find(adapted.entries(), stem + "lora_B");
-    if (!a || !b) continue;
-    const int64_t inputs = entry.spec.stored[0], outputs = entry.spec.stored[1];
-    const float* down = adapted.weights().data() + a->offset;
-    const float* up = adapted.weights().data() + b->offset;
-    for (int64_t i = 0; i < inputs; ++i)
-      for (int64_t o = 0; o < outputs; ++o) {
-        double sum = 0;
-        for (int64_t r = 0; r < size.lora_rank; ++r)
-          sum += double(down[r * inputs + i]) * up[o * size.lora_rank + r];
-        to[i * outputs + o] += scale * static_cast<float>(sum);
-      }
+    std::vector<float> values =
+        Parameters::read(*find(adapted.state_entries(), name), adapted.state_on_host());
+    const std::string stem = name.substr(0, name.rfind('.') + 1);
+    const Parameters::Entry* down = find(adapted.entries(), stem + "lora_A");
+    const Parameters::Entry* up = find(adapted.entries(), stem + "lora_B");
+    if (name == stem + "weight" && down && up)
+      add_product(Parameters::read(*down, adapted.weights_on_host()),
+                  Parameters::read(*up, adapted.weights_on_host()), size.lora_rank, scale, values);
+    Parameters::write(entry, values, result.weights_on_host());
   }
   return result;
 }

@@ -136,14 +136,14 @@ Gpt2 read_gpt2_config(const fs::path& folder) {
 void load_gpt2(const fs::path& folder, Parameters& parameters) {
   struct Slot {
     const Parameters::Entry* entry;
-    std::span<float> arena;
+    const HostMirror* memory;
   };
   std::map<std::string, Slot> missing;
   for (const Parameters::Entry& entry : parameters.entries())
     if (entry.spec.name.find(".lora_") == std::string::npos)
-      missing[entry.spec.name] = {&entry, parameters.weights()};
+      missing[entry.spec.name] = {&entry, &parameters.weights_on_host()};
   for (const Parameters::Entry& entry : parameters.state_entries())
-    missing[entry.spec.name] = {&entry, parameters.state()};
+    missing[entry.spec.name] = {&entry, &parameters.state_on_host()};
   std::vector<std::string> unknown;
   for (const fs::path& path : tensor_files(folder))
     for (const NamedTensor& tensor : read_safetensors(path).tensors) {
@@ -153,7 +153,7 @@ void load_gpt2(const fs::path& folder, Parameters& parameters) {
         unknown.push_back(tensor.name);
         continue;
       }
-      const auto& [entry, arena] = found->second;
+      const auto& [entry, memory] = found->second;
       const Shape& shape = entry->spec.canonical;
       bool fits = static_cast<size_t>(shape.rank()) == tensor.shape.size();
       for (int i = 0; fits && i < shape.rank(); ++i)
@@ -161,7 +161,7 @@ void load_gpt2(const fs::path& folder, Parameters& parameters) {
       if (!fits)
         throw UserError("{}: tensor '{}' is {}, config.json asks for {}", path.string(),
                         tensor.name, fmt::join(tensor.shape, "x"), shape.text());
-      Parameters::from_canonical(*entry, tensor.values, arena);
+      Parameters::write(*entry, tensor.values, *memory);
       missing.erase(found);
     }
   if (missing.empty() && unknown.empty()) return;

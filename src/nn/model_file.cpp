@@ -20,15 +20,15 @@ std::string text(const std::vector<int64_t>& shape) {
 
 struct Slot {
   const Parameters::Entry* entry;
-  std::span<float> arena;
+  const HostMirror* memory;
 };
 
 std::map<std::string, Slot> slots(const Parameters& parameters) {
   std::map<std::string, Slot> all;
   for (const auto& entry : parameters.entries())
-    all[entry.spec.name] = {&entry, parameters.weights()};
+    all[entry.spec.name] = {&entry, &parameters.weights_on_host()};
   for (const auto& entry : parameters.state_entries())
-    all[entry.spec.name] = {&entry, parameters.state()};
+    all[entry.spec.name] = {&entry, &parameters.state_on_host()};
   return all;
 }
 
@@ -36,14 +36,13 @@ std::map<std::string, Slot> slots(const Parameters& parameters) {
 
 std::vector<uint8_t> model_bytes(const Parameters& parameters, const std::string& network) {
   std::vector<NamedTensor> tensors;
-  const auto add = [&](const std::vector<Parameters::Entry>& entries,
-                       std::span<const float> arena) {
+  const auto add = [&](const std::vector<Parameters::Entry>& entries, const HostMirror& memory) {
     for (const auto& entry : entries)
       tensors.push_back(
-          {entry.spec.name, extents(entry.spec.canonical), Parameters::to_canonical(entry, arena)});
+          {entry.spec.name, extents(entry.spec.canonical), Parameters::read(entry, memory)});
   };
-  add(parameters.entries(), parameters.weights());
-  add(parameters.state_entries(), parameters.state());
+  add(parameters.entries(), parameters.weights_on_host());
+  add(parameters.state_entries(), parameters.state_on_host());
   return safetensors_bytes(tensors, {{"format", "pt"}, {"network", network}});
 }
 
@@ -69,7 +68,7 @@ void take_tensors(const TensorFile& file, const fs::path& path, Parameters& para
       throw UserError(
           "{}: tensor '{}' is {}, this network needs {}; is it the model of another network?",
           path.string(), tensor.name, text(tensor.shape), text(expected));
-    Parameters::from_canonical(*slot.entry, tensor.values, slot.arena);
+    Parameters::write(*slot.entry, tensor.values, *slot.memory);
     missing.erase(found);
   }
   if (!missing.empty())

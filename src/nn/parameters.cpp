@@ -20,8 +20,8 @@ std::vector<Parameters::Entry> place(const std::vector<ParameterSpec>& specs) {
   return entries;
 }
 
-Buffer arena(const std::vector<ParameterSpec>& specs, size_t tail = 0) {
-  return Buffer((static_cast<size_t>(arena_floats(specs)) + tail) * sizeof(float));
+size_t floats_of(const std::vector<ParameterSpec>& specs) {
+  return static_cast<size_t>(arena_floats(specs));
 }
 
 // visit(index in the file's order, index in the stored order)
@@ -61,12 +61,44 @@ double bound(Init init, const ParameterSpec& spec) {
 
 }  // namespace
 
-Parameters::Parameters(const Network& network)
+Parameters::Parameters(const Network& network, Device* device)
     : entries_(place(network.parameters())),
       state_entries_(place(network.state())),
-      weights_(arena(network.parameters())),
-      gradients_(arena(network.parameters(), tail_floats)),
-      state_(arena(network.state())) {}
+      weight_floats_(floats_of(network.parameters())),
+      state_floats_(floats_of(network.state())) {
+  for (size_t i = 1; i < entries_.size(); ++i)
+    tensor_ends_.push_back(static_cast<size_t>(entries_[i].offset));
+  if (!entries_.empty()) tensor_ends_.push_back(weight_floats_);
+  allocate(device);
+}
+
+void Parameters::allocate(Device* device) {
+  const auto make = [&](size_t floats) {
+    const size_t bytes = floats * sizeof(float);
+    return device ? device->allocate(bytes) : DeviceMemory::on_host(bytes);
+  };
+  weights_ = make(weight_floats_);
+  gradients_ = make(weight_floats_ + tail_floats);
+  state_ = make(state_floats_);
+  weights_mirror_ = {device, weights_.floats()};
+  gradients_mirror_ = {device, gradients_.floats()};
+  state_mirror_ = {device, state_.floats()};
+}
+
+void Parameters::copy_from(const Parameters& other) {
+  std::ranges::copy(other.weights_mirror_.download(), weights_mirror_.floats().begin());
+  std::ranges::copy(other.state_mirror_.download(), state_mirror_.floats().begin());
+  weights_mirror_.upload();
+  state_mirror_.upload();
+}
+
+void Parameters::move_to(Device& device) {
+  if (device.shares_host_memory()) return;
+  const DeviceMemory weights = std::move(weights_), state = std::move(state_);
+  allocate(&device);
+  device.upload(weights.floats(), weights_.floats());
+  device.upload(state.floats(), state_.floats());
+}
 
 bool Parameters::has_statistics() const {
   return std::any_of(state_entries_.begin(), state_entries_.end(),
@@ -74,7 +106,7 @@ bool Parameters::has_statistics() const {
 }
 
 void Parameters::initialise(Init init, uint64_t seed, bool frozen) {
-  const auto fill = [&](const std::vector<Entry>& entries, std::span<float> into) {
+  const auto fill = [&](const std::vector<Entry>& entries, const HostMirror& into) {
     for (size_t i = 0; i < entries.size(); ++i) {
       const ParameterSpec& spec = entries[i].spec;
       if (spec.frozen && !frozen) continue;
@@ -87,11 +119,11 @@ void Parameters::initialise(Init init, uint64_t seed, bool frozen) {
         value = static_cast<float>(limit > 0 ? limit * (2 * rng.uniform() - 1)
                                    : spec.deviation.value_or(0) > 0 ? *spec.deviation * rng.normal()
                                                                     : middle);
-      from_canonical(entries[i], values, into);
+      write(entries[i], values, into);
     }
   };
-  fill(entries_, weights());
-  fill(state_entries_, state());
+  fill(entries_, weights_mirror_);
+  fill(state_entries_, state_mirror_);
 }
 
 void Parameters::expect_sparse_inputs() {
@@ -110,22 +142,25 @@ std::vector<Parameters::Span> Parameters::active() const {
   return spans;
 }
 
-std::vector<float> Parameters::to_canonical(const Entry& entry, std::span<const float> arena) {
-  const float* stored = arena.data() + entry.offset;
-  std::vector<float> values(static_cast<size_t>(entry.spec.stored.elements()));
+std::vector<float> Parameters::read(const Entry& entry, const HostMirror& memory) {
+  const auto count = static_cast<size_t>(entry.spec.stored.elements());
+  const std::span<const float> stored = memory.download(static_cast<size_t>(entry.offset), count);
+  std::vector<float> values(count);
   for_each_element(entry.spec, [&](int64_t file, int64_t at) {
-    values[static_cast<size_t>(file)] = stored[at];
+    values[static_cast<size_t>(file)] = stored[static_cast<size_t>(at)];
   });
   return values;
 }
 
-void Parameters::from_canonical(const Entry& entry, std::span<const float> values,
-                                std::span<float> arena) {
+void Parameters::write(const Entry& entry, std::span<const float> values,
+                       const HostMirror& memory) {
   ENSURE(static_cast<int64_t>(values.size()) == entry.spec.stored.elements());
-  float* stored = arena.data() + entry.offset;
+  const auto begin = static_cast<size_t>(entry.offset);
+  const std::span<float> stored = memory.floats().subspan(begin, values.size());
   for_each_element(entry.spec, [&](int64_t file, int64_t at) {
-    stored[at] = values[static_cast<size_t>(file)];
+    stored[static_cast<size_t>(at)] = values[static_cast<size_t>(file)];
   });
+  memory.upload(begin, values.size());
 }
 
 }  // namespace lockstep

@@ -6,19 +6,27 @@ namespace lockstep {
 
 Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse,
                  size_t slots)
-    : batch_(batch),
+    : device_(device),
+      batch_(batch),
+      inputs_(network.input().elements()),
       outputs_(network.output().elements()),
       sequence_(device, network.layers(), network.input(), batch, false, "", 1, sparse),
       answers_(network.output().is_sequence() ? network.output().positions() : 1),
       loss_(device.prepare(LossSpec{
           .batch = batch, .positions = answers_, .outputs = outputs_ / answers_, .kind = loss})),
-      scratch_(sequence_.needs().scratch) {
+      scratch_(device.allocate(sequence_.needs().scratch)) {
   const size_t output_bytes = static_cast<size_t>(batch * outputs_) * sizeof(float);
-  for (size_t i = 0; i < slots; ++i)
-    slots_.push_back({.stash = Buffer(sequence_.needs().stash),
-                      .y = Buffer(output_bytes),
-                      .dy = Buffer(output_bytes),
+  const size_t input_bytes = static_cast<size_t>(batch * inputs_) * sizeof(float);
+  const bool copies_input = !sparse && !device.shares_host_memory();
+  for (size_t i = 0; i < slots; ++i) {
+    slots_.push_back({.x = copies_input ? device.allocate(input_bytes) : DeviceMemory(),
+                      .stash = device.allocate(sequence_.needs().stash),
+                      .y = device.allocate(output_bytes),
+                      .dy = device.allocate(output_bytes),
+                      .outputs = {},
                       .pass = {}});
+    slots_.back().outputs = {&device, slots_.back().y.floats()};
+  }
 }
 
 Program::Slot& Program::begin(const Parameters& parameters, const Input& input, int64_t rows,
@@ -37,16 +45,24 @@ Program::Slot& Program::begin(const Parameters& parameters, const Input& input, 
             .scratch = scratch_.data(),
             .keys = keys,
             .listener = listener_};
+  if (input.x && s.x.bytes() > 0) {
+    const auto floats = static_cast<size_t>(rows * inputs_);
+    device_.upload({input.x, floats}, s.x.floats().first(floats));
+    s.pass.x = s.x.floats().data();
+  }
   return s;
 }
 
-std::span<const float> Program::forward(const Parameters& parameters, const Input& input,
-                                        int64_t rows, bool training, const SampleKeys& keys,
-                                        size_t slot) {
+void Program::forward(const Parameters& parameters, const Input& input, int64_t rows, bool training,
+                      const SampleKeys& keys, size_t slot) {
   Slot& s = begin(parameters, input, rows, keys, slot);
   s.pass.training = training;
   sequence_.forward(s.pass);
-  return s.y.floats().first(static_cast<size_t>(rows * outputs_));
+}
+
+std::span<const float> Program::outputs(size_t slot) const {
+  const Slot& s = slots_[slot];
+  return s.outputs.download(0, static_cast<size_t>(s.pass.rows * outputs_));
 }
 
 LossSums Program::loss(const Targets& targets, size_t slot) {
@@ -77,14 +93,13 @@ LossSums Program::gradients(const Parameters& parameters, const Input& input, in
   return sums;
 }
 
-std::span<const float> Program::extend(const Parameters& parameters, const float* tokens,
-                                       int64_t past, const Buffer& memory) {
+void Program::extend(const Parameters& parameters, const float* tokens, int64_t past,
+                     const DeviceMemory& memory) {
   Slot& s = begin(parameters, tokens, 1, {}, 0);
   s.pass.training = false;
   s.pass.past = past;
   s.pass.memory = memory.data();
   sequence_.forward(s.pass);
-  return s.y.floats();
 }
 
 }  // namespace lockstep

@@ -25,9 +25,11 @@ class Program {
   // Targets per sample: one, or one per position.
   int64_t answers() const { return answers_; }
 
-  // Rows may be fewer than the batch. The outputs stay valid until the slot's next forward().
-  std::span<const float> forward(const Parameters& parameters, const Input& input, int64_t rows,
-                                 bool training, const SampleKeys& keys, size_t slot = 0);
+  // Rows may be fewer than the batch. The input is the host's.
+  void forward(const Parameters& parameters, const Input& input, int64_t rows, bool training,
+               const SampleKeys& keys, size_t slot = 0);
+  // Of the slot's last forward(), as the host sees them; valid until the next.
+  std::span<const float> outputs(size_t slot = 0) const;
   LossSums loss(const Targets& targets, size_t slot = 0);
   // The loss, and its gradient divided by `divisor`: the rows of the whole batch.
   LossSums loss_gradient(const Targets& targets, int64_t divisor, size_t slot = 0);
@@ -42,25 +44,28 @@ class Program {
   // Goes on with one sequence, of which the first `past` tokens are in the memory. Networks for
   // other numbers of new tokens can share it.
   size_t memory_bytes() const { return sequence_.needs().memory; }
-  std::span<const float> extend(const Parameters& parameters, const float* tokens, int64_t past,
-                                const Buffer& memory);
+  void extend(const Parameters& parameters, const float* tokens, int64_t past,
+              const DeviceMemory& memory);
 
   void listen(PassListener* listener) { listener_ = listener; }
 
  private:
   struct Slot {
-    Buffer stash, y, dy;
+    DeviceMemory x;  // where the device does not share the host's memory
+    DeviceMemory stash, y, dy;
+    HostMirror outputs;
     Pass pass;  // of its micro-batch
   };
 
   Slot& begin(const Parameters& parameters, const Input& input, int64_t rows,
               const SampleKeys& keys, size_t slot);
 
-  int64_t batch_, outputs_;
+  Device& device_;
+  int64_t batch_, inputs_, outputs_;
   Sequence sequence_;
   int64_t answers_;
   std::unique_ptr<LossKernel> loss_;
-  Buffer scratch_;
+  DeviceMemory scratch_;
   std::vector<Slot> slots_;
   PassListener* listener_ = nullptr;
 };

@@ -84,7 +84,7 @@ double flops_of(const Layers& layers, const Signal& in) {
 
 Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch,
                    bool needs_dx, const std::string& prefix, uint64_t first_index, bool sparse)
-    : in_floats_(in.elements()) {
+    : device_(device), in_floats_(in.elements()) {
   struct Named {
     const Layer* layer;
     std::string name;
@@ -168,7 +168,8 @@ float* Sequence::output_of_step(const Pass& pass, size_t step) const {
 }
 
 void Sequence::forward(const Pass& pass) {
-  if (steps_.empty()) std::copy(pass.x, pass.x + pass.rows * in_floats_, pass.y);
+  const auto floats = static_cast<size_t>(pass.rows * in_floats_);
+  if (steps_.empty()) device_.copy({pass.x, floats}, {pass.y, floats});
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     Pass p = pass;
@@ -185,7 +186,8 @@ void Sequence::forward(const Pass& pass) {
 }
 
 void Sequence::backward(const Pass& pass) {
-  if (steps_.empty() && pass.dx) std::copy(pass.dy, pass.dy + pass.rows * in_floats_, pass.dx);
+  const auto floats = static_cast<size_t>(pass.rows * in_floats_);
+  if (steps_.empty() && pass.dx) device_.copy({pass.dy, floats}, {pass.dx, floats});
   float* dy = pass.dy;
   for (size_t i = steps_.size(); i-- > 0;) {
     const Step& step = steps_[i];

@@ -52,6 +52,7 @@ class Sequence final : public Kernel {
  private:
   float* output_of_step(const Pass& pass, size_t step) const;
 
+  Device& device_;
   std::vector<Step> steps_;
   int64_t in_floats_, out_floats_;
   int64_t weight_floats_ = 0, state_floats_ = 0;

@@ -41,10 +41,11 @@ UpdateSpec update_spec(const OptimizerConfig& config) {
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config, Device& device, size_t weights)
-    : spec_(update_spec(config)), update_(device.prepare(spec_)) {
+    : device_(device), spec_(update_spec(config)), update_(device.prepare(spec_)) {
   for (int i = 0; i < spec_.state_arrays(); ++i) {
-    state_.emplace_back(weights * sizeof(float));
+    state_.push_back(device.allocate(weights * sizeof(float)));
     views_.push_back(state_.back().floats());
+    mirrors_.emplace_back(&device, views_.back());
   }
 }
 
@@ -64,10 +65,24 @@ void Optimizer::step(const Parameters& parameters, float lr, float scale) {
   }
 }
 
-double gradient_norm(const Parameters& parameters, Device& device) {
+double Optimizer::gradient_norm(const Parameters& parameters) {
+  const std::span<const float> gradients = parameters.gradients();
+  std::span<const size_t> ends = parameters.tensor_ends();
+  tensor_sums_.assign(ends.size(), 0);
   double squares = 0;
-  for (const auto [begin, count] : parameters.active())
-    squares += device.squared_norm(parameters.gradients().subspan(begin, count));
+  std::vector<size_t> ends_of_rest;
+  if (const size_t rest = parameters.dense_begin(); rest > 0) {  // touched rows of the first tensor
+    for (const auto [begin, count] : parameters.active()) {
+      if (begin >= rest) continue;
+      double sum = 0;
+      device_.squared_norms(gradients.subspan(begin, count), {&count, 1}, {&sum, 1});
+      squares += sum;
+    }
+    for (const size_t end : ends) ends_of_rest.push_back(end - rest);
+    ends = ends_of_rest;
+  }
+  device_.squared_norms(gradients.subspan(parameters.dense_begin()), ends, tensor_sums_);
+  for (const double sum : tensor_sums_) squares += sum;
   return std::sqrt(squares);
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
 #include "nn/parameters.h"
 #include "tensor/device.h"
 
@@ -36,18 +35,22 @@ class Optimizer {
   void step(const Parameters& parameters, float lr, float scale);
   int64_t steps() const { return steps_; }
 
+  // Of all gradients: sums of squares per tensor, added in the order of tensors.
+  double gradient_norm(const Parameters& parameters);
+
   // What it remembers, for checkpoints.
-  std::span<const std::span<float>> arrays() const { return views_; }
+  std::span<const HostMirror> arrays() const { return mirrors_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
  private:
+  Device& device_;
   UpdateSpec spec_;
   std::unique_ptr<UpdateKernel> update_;
-  std::vector<Buffer> state_;
+  std::vector<DeviceMemory> state_;
   std::vector<std::span<float>> views_;
+  std::vector<HostMirror> mirrors_;
+  std::vector<double> tensor_sums_;
   int64_t steps_ = 0;
 };
-
-double gradient_norm(const Parameters& parameters, Device& device);
 
 }  // namespace lockstep

@@ -64,8 +64,8 @@ class AverageWeights final : public Strategy {
     const double met = worker.clock.seconds();
     if (all > 0) {
       const float weight = static_cast<float>(seen_) / static_cast<float>(all);
-      mean(worker, worker.parameters.weights(), weight);
-      mean(worker, worker.parameters.state(), weight);
+      mean(worker, worker.parameters.weights(), worker.parameters.weights_on_host(), weight);
+      mean(worker, worker.parameters.state(), worker.parameters.state_on_host(), weight);
       seen_ = 0;
     }
     agree_ = 1;
@@ -75,10 +75,13 @@ class AverageWeights final : public Strategy {
     return any;
   }
 
-  static void mean(Worker& worker, std::span<float> values, float weight) {
+  static void mean(Worker& worker, std::span<float> values, const HostMirror& mirror,
+                   float weight) {
     if (worker.groups.data.size() == 1) return;
     worker.device.scale(values, weight);
-    worker.groups.data.all_reduce(values, values).wait();
+    const std::span<float> host = mirror.download();
+    worker.groups.data.all_reduce(host, host).wait();
+    mirror.upload();
   }
 
   ParallelConfig config_;

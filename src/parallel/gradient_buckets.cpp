@@ -7,8 +7,9 @@ namespace lockstep {
 
 GradientBuckets::GradientBuckets(const Parameters& parameters, int64_t bucket_floats, Reduce reduce,
                                  const Clock& clock)
-    : arena_(parameters.gradients_and_tail()),
-      tail_(arena_.last(Parameters::tail_floats)),
+    : mirror_(parameters.gradients_on_host()),
+      arena_(parameters.gradients_and_tail()),
+      tail_(mirror_.floats().last(Parameters::tail_floats)),
       first_(parameters.dense_begin()),
       bucket_floats_(static_cast<size_t>(bucket_floats)),
       reduce_(std::move(reduce)),
@@ -46,15 +47,17 @@ void GradientBuckets::layer_done(const std::string&, bool backward, std::span<fl
 
 void GradientBuckets::add(size_t from) {
   if (!reducing_) began_ = clock_.seconds();
-  waiting_.push_back(arena_.subspan(from, started_ - from));
+  waiting_.push_back({from, started_});
   started_ = from;
   move_on();
 }
 
 void GradientBuckets::move_on() {
   while (active_.test() && !waiting_.empty()) {
-    active_ = reduce_(waiting_.front());
+    const auto [begin, end] = waiting_.front();
     waiting_.pop_front();
+    mirror_.download(begin, std::min(end, arena_.size() - tail_.size()) - begin);
+    active_ = reduce_(mirror_.floats().subspan(begin, end - begin));
     reducing_ = true;
   }
 }
@@ -68,6 +71,7 @@ GradientBuckets::Times GradientBuckets::finish() {
     times.waiting += active_.wait().waiting;
     if (waiting_.empty()) break;
   }
+  mirror_.upload(first_, arena_.size() - tail_.size() - first_);
   // What the backward pass was held up for was not hidden by it.
   times.exposed = clock_.seconds() - start_time - times.waiting + spent_;
   times.hidden = std::max(0.0, under_way - spent_);

@@ -16,7 +16,7 @@ namespace lockstep {
 // Rows that sparse inputs touch are left to Worker::reduce_touched.
 class GradientBuckets final : public PassListener {
  public:
-  using Reduce = std::function<Request(std::span<float>)>;
+  using Reduce = std::function<Request(std::span<float>)>;  // of the host's memory
   GradientBuckets(const Parameters& parameters, int64_t bucket_floats, Reduce reduce,
                   const Clock& clock);
 
@@ -39,15 +39,20 @@ class GradientBuckets final : public PassListener {
   void add(size_t from);
   void move_on();  // without waiting
 
-  std::span<float> arena_, tail_;
-  size_t first_;  // where what is reduced here begins
+  const HostMirror& mirror_;
+  std::span<const float> arena_;  // the device's
+  std::span<float> tail_;         // the host's
+  size_t first_;                  // where what is reduced here begins
   size_t bucket_floats_;
   Reduce reduce_;
   const Clock& clock_;
   bool armed_ = false;
   StepTail figures_;
-  size_t complete_, started_;             // [complete_, end) is complete, [started_, end) under way
-  std::deque<std::span<float>> waiting_;  // complete, not yet started
+  size_t complete_, started_;  // [complete_, end) is complete, [started_, end) under way
+  struct Bucket {
+    size_t begin, end;
+  };
+  std::deque<Bucket> waiting_;  // complete, not yet started
   Request active_;
   bool reducing_ = false;
   double spent_ = 0, began_ = 0;

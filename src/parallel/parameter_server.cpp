@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "parallel/strategies.h"
 
@@ -43,7 +42,7 @@ class ParameterServer final : public Strategy {
     workers_ = training_ranks(config_, worker.groups.data.size());
     const int server = worker.groups.data.rank() - workers_;
     if (server < 0) return;
-    gradients_ = Buffer(shard_of(worker, server).size_bytes());
+    gradients_ = Received(worker.device, shard_of(worker, server).size_bytes());
     shard_optimizer_ =
         std::make_unique<Optimizer>(optimizer_config_, worker.device, gradients_.floats().size());
   }
@@ -55,7 +54,7 @@ class ParameterServer final : public Strategy {
     worker.gradients(source, share.mine, config_.asynchronous ? share.mine : share.all, false,
                      result);
     result.times.compute = result.gradient_seconds;
-    result.gradient_norm = std::sqrt(worker.device.squared_norm(worker.parameters.gradients()));
+    result.gradient_norm = worker.optimizer.gradient_norm(worker.parameters);
     worker.expect_finite(result);
     const bool clipped = worker.clip_norm > 0 && result.gradient_norm > worker.clip_norm;
     const double start = worker.clock.seconds();
@@ -83,8 +82,11 @@ class ParameterServer final : public Strategy {
     const bool trains = ranks.rank() < workers_;
     for (int server = 0; trains && server < config_.servers; ++server)
       ranks.send(bytes_to_send(Push{.done = true}), workers_ + server, push_tag).wait();
+    const HostMirror& weights = worker.parameters.weights_on_host();
+    if (!trains) weights.download();
     for (int server = 0; server < config_.servers; ++server)
-      ranks.broadcast(bytes_of(shard_of(worker, server)), workers_ + server).wait();
+      ranks.broadcast(bytes_of(shard(weights.floats(), server)), workers_ + server).wait();
+    weights.upload();
     return stopping;
   }
 
@@ -102,6 +104,16 @@ class ParameterServer final : public Strategy {
   }
 
  private:
+  // Device memory for what a worker sends.
+  struct Received {
+    Received() = default;
+    Received(Device& device, size_t bytes)
+        : memory(device.allocate(bytes)), mirror(&device, memory.floats()) {}
+    std::span<float> floats() const { return memory.floats(); }
+    DeviceMemory memory;
+    HostMirror mirror;
+  };
+
   std::span<float> shard(std::span<float> all, int server) const {
     const Part part = part_of(static_cast<int64_t>(all.size()), config_.servers, server);
     return all.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
@@ -114,19 +126,22 @@ class ParameterServer final : public Strategy {
 
   bool exchange(Worker& worker, const Push& push) {
     Communicator& ranks = worker.groups.data;
+    const HostMirror& weights = worker.parameters.weights_on_host();
+    const std::span<float> gradients =
+        worker.parameters.gradients_on_host().download(0, worker.parameters.gradients().size());
     std::vector<Request> requests;
     for (int server = 0; server < config_.servers; ++server) {
       const int to = workers_ + server;
       requests.push_back(ranks.send(bytes_to_send(push), to, push_tag));
-      requests.push_back(ranks.send(std::as_bytes(shard(worker.parameters.gradients(), server)), to,
-                                    gradient_tag));
+      requests.push_back(ranks.send(std::as_bytes(shard(gradients, server)), to, gradient_tag));
     }
     Reply reply;
     for (int server = 0; server < config_.servers; ++server) {
       const int from = workers_ + server;
       ranks.receive(bytes_to_fill(reply), from, reply_tag).wait();
-      ranks.receive(bytes_of(shard_of(worker, server)), from, weights_tag).wait();
+      ranks.receive(bytes_of(shard(weights.floats(), server)), from, weights_tag).wait();
     }
+    weights.upload();
     for (Request& request : requests) request.wait();
     version_ = reply.version;
     return reply.stop;
@@ -137,8 +152,7 @@ class ParameterServer final : public Strategy {
   // A push of every worker makes one step; pushes are added in the order of ranks.
   void serve_together(Worker& worker, std::span<float> weights) {
     Communicator& ranks = worker.groups.data;
-    const std::span<float> sum = gradients_.floats();
-    const Buffer arriving(workers_ > 1 ? weights.size_bytes() : 0);
+    const Received arriving(worker.device, workers_ > 1 ? weights.size_bytes() : 0);
     for (;;) {
       Push push;
       Reply reply{.version = ++version_};
@@ -150,13 +164,14 @@ class ParameterServer final : public Strategy {
           continue;
         }
         reply.stop = reply.stop || push.stop;
-        ranks.receive(bytes_of(from == 0 ? sum : arriving.floats()), from, gradient_tag).wait();
-        if (from > 0) worker.device.add(sum, arriving.floats());
+        receive(ranks, from == 0 ? gradients_ : arriving, from);
+        if (from > 0) worker.device.add(gradients_.floats(), arriving.floats());
       }
       if (done == workers_) return;
       ENSURE(done == 0);  // all workers make the same number of steps
-      shard_optimizer_->step(weights, sum, static_cast<float>(push.rate), 1);
-      for (int to = 0; to < workers_; ++to) send_weights(ranks, to, reply, weights);
+      shard_optimizer_->step(weights, gradients_.floats(), static_cast<float>(push.rate), 1);
+      const std::span<const float> sent = download_shard(worker);
+      for (int to = 0; to < workers_; ++to) send_weights(ranks, to, reply, sent);
     }
   }
 
@@ -179,7 +194,7 @@ class ParameterServer final : public Strategy {
       if (push.done) {
         working[static_cast<size_t>(from)] = false;
       } else {
-        ranks.receive(bytes_of(gradients_.floats()), from, gradient_tag).wait();
+        receive(ranks, gradients_, from);
         shard_optimizer_->step(weights, gradients_.floats(), static_cast<float>(push.rate),
                                static_cast<float>(push.clip_scale));
         const int64_t staleness = version_ - push.version;
@@ -192,10 +207,23 @@ class ParameterServer final : public Strategy {
       }
       std::erase_if(held, [&](int rank) {
         if (too_far(rank)) return false;
-        send_weights(ranks, rank, {.version = version_}, weights);
+        send_weights(ranks, rank, {.version = version_}, download_shard(worker));
         return true;
       });
     }
+  }
+
+  static void receive(Communicator& ranks, const Received& into, int from) {
+    ranks.receive(bytes_of(into.mirror.floats()), from, gradient_tag).wait();
+    into.mirror.upload();
+  }
+
+  // This server's weights, as the host sees them.
+  std::span<const float> download_shard(const Worker& worker) const {
+    const int64_t all = static_cast<int64_t>(worker.parameters.weights().size());
+    const Part part = part_of(all, config_.servers, worker.groups.data.rank() - workers_);
+    return worker.parameters.weights_on_host().download(static_cast<size_t>(part.begin),
+                                                        static_cast<size_t>(part.size()));
   }
 
   static void send_weights(Communicator& ranks, int to, const Reply& reply,
@@ -210,7 +238,7 @@ class ParameterServer final : public Strategy {
   int workers_ = 0;
   int64_t version_ = 0;  // server: updates made; worker: of the weights it holds
   std::unique_ptr<Optimizer> shard_optimizer_;
-  Buffer gradients_;
+  Received gradients_;
   int64_t pushes_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
 };
 

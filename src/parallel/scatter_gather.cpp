@@ -1,4 +1,3 @@
-#include "base/buffer.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {
@@ -11,23 +10,34 @@ class ScatterGather final : public Strategy {
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
     Communicator& ranks = worker.groups.data;
     const bool root = ranks.rank() == 0;
-    const std::span<float> mine = worker.parameters.gradients_and_tail();
+    const HostMirror& gradients = worker.parameters.gradients_on_host();
+    const std::span<float> mine = gradients.floats();
     const std::span<float> tail = mine.last(Parameters::tail_floats);
+    const size_t floats = mine.size() - tail.size();
     const auto size = static_cast<size_t>(ranks.size());
     const std::vector<int64_t> counts(size, static_cast<int64_t>(mine.size_bytes()));
-    if (root && all_.bytes() == 0) all_ = Buffer(size * mine.size_bytes());
+    if (root && all_.bytes() == 0) {
+      all_ = worker.device.allocate(size * mine.size_bytes());
+      all_on_host_ = {&worker.device, all_.floats()};
+    }
     StepResult result = begin_step(plan);
     const StepShare& share = source.share(plan.step);
-    exchange(worker, result, [&] { return ranks.broadcast(bytes_of(worker.weights()), 0); });
+    send_weights(worker, [&](const auto& start) { exchange(worker, result, start); });
     worker.gradients(source, share.mine, share.all, false, result);
     result.times.compute = result.gradient_seconds;
+    gradients.download(0, floats);
     StepTail::of(result).write(tail);
-    exchange(worker, result,
-             [&] { return ranks.gather(std::as_bytes(mine), bytes_of(all_.floats()), counts, 0); });
+    exchange(worker, result, [&] {
+      return ranks.gather(std::as_bytes(mine), bytes_of(all_on_host_.floats()), counts, 0);
+    });
     if (root) {
       const double start = worker.clock.seconds();
+      all_on_host_.upload();
+      gradients.upload(floats, tail.size());
       for (size_t r = 1; r < size; ++r)
-        worker.device.add(mine, all_.floats().subspan(r * mine.size(), mine.size()));
+        worker.device.add(worker.parameters.gradients_and_tail(),
+                          all_.floats().subspan(r * mine.size(), mine.size()));
+      gradients.download(floats, tail.size());
       result.times.compute += worker.clock.seconds() - start;
     }
     exchange(worker, result, [&] { return ranks.broadcast(bytes_of(tail), 0); });
@@ -38,11 +48,21 @@ class ScatterGather final : public Strategy {
   }
 
   bool end_epoch(Worker& worker, bool stopping, StepTimes&) override {
-    worker.groups.data.broadcast(bytes_of(worker.weights()), 0).wait();
+    send_weights(worker, [](const auto& start) { start().wait(); });
     return stopping;
   }
 
  private:
+  // From rank 0 to all.
+  template <typename Wait>
+  static void send_weights(Worker& worker, const Wait& wait) {
+    const HostMirror& weights = worker.parameters.weights_on_host();
+    Communicator& ranks = worker.groups.data;
+    if (ranks.rank() == 0) weights.download();
+    wait([&] { return ranks.broadcast(bytes_of(weights.floats()), 0); });
+    if (ranks.rank() > 0) weights.upload();
+  }
+
   template <typename Start>
   static void exchange(Worker& worker, StepResult& result, const Start& start) {
     const double before = worker.clock.seconds();
@@ -52,7 +72,8 @@ class ScatterGather final : public Strategy {
     result.times.exposed += worker.clock.seconds() - before - waiting;
   }
 
-  Buffer all_;  // rank 0: the gradients of every rank
+  DeviceMemory all_;  // rank 0: the gradients of every rank
+  HostMirror all_on_host_;
 };
 
 }  // namespace

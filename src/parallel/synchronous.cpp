@@ -1,6 +1,5 @@
 #include "parallel/strategies.h"
 
-#include "base/buffer.h"
 #include "base/error.h"
 
 namespace lockstep {
@@ -41,8 +40,8 @@ class Synchronous final : public Strategy {
   void exchange(Worker& worker, StepResult& result) {
     Communicator& ranks = worker.groups.data;
     const double before = worker.clock.seconds();
-    const std::span<float> all = worker.parameters.gradients_and_tail();
-    const std::span<float> tail = all.last(Parameters::tail_floats);
+    const HostMirror& mirror = worker.parameters.gradients_on_host();
+    const std::span<float> tail = mirror.floats().last(Parameters::tail_floats);
     if (exchange_ == Exchange::all_reduce) {
       if (config_.mode == Mode::reproducible) buckets_->arm(StepTail::of(result));
       const GradientBuckets::Times times = buckets_->finish();
@@ -56,9 +55,13 @@ class Synchronous final : public Strategy {
     } else {
       StepTail::of(result).write(tail);
       const double start = worker.clock.seconds();
-      const std::span<float> dense = all.subspan(worker.parameters.dense_begin());
+      const size_t first = worker.parameters.dense_begin();
+      const size_t floats = worker.parameters.gradients().size() - first;
+      mirror.download(first, floats);
+      const std::span<float> dense = mirror.floats().subspan(first);
       const double waiting = ranks.reduce(dense, dense, 0).wait().waiting;
       ranks.broadcast(bytes_of(dense), 0).wait();
+      mirror.upload(first, floats);
       worker.reduce_touched([&](std::span<float> part) {
         ranks.reduce(part, part, 0).wait();
         return ranks.broadcast(bytes_of(part), 0);
@@ -88,7 +91,8 @@ class Synchronous final : public Strategy {
         worker.device.add(gradients, sums_[--waiting].floats());
       }
       if (shard + 1 < share.shards.size()) {
-        if (waiting == sums_.size()) sums_.emplace_back(gradients.size_bytes());
+        if (waiting == sums_.size())
+          sums_.push_back(worker.device.allocate(gradients.size_bytes()));
         const std::span<float> kept = sums_[waiting++].floats();
         worker.device.copy(gradients, kept);
       }
@@ -100,7 +104,7 @@ class Synchronous final : public Strategy {
   Exchange exchange_;
   ParallelConfig config_;
   std::unique_ptr<GradientBuckets> buckets_;
-  std::vector<Buffer> sums_;
+  std::vector<DeviceMemory> sums_;
 };
 
 template <Exchange exchange>

@@ -8,9 +8,8 @@ namespace lockstep {
 void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
                        StepResult& result, GradientBuckets* buckets) {
   if (rows == 0 && !accumulate) {
-    const std::span<float> all = parameters.gradients();
-    std::fill(all.begin(), all.end(), 0.0f);
-    if (parameters.touched()) parameters.touched()->clear(all.data());
+    device.fill(parameters.gradients(), 0);
+    if (parameters.touched()) parameters.touched()->clear();
   }
   result.rows += rows;
   if (rows == 0 && buckets) buckets->arm(StepTail::of(result));
@@ -59,13 +58,17 @@ void Worker::reduce_touched(const Reduce& reduce) {
       touched.push_back(gradients.subspan(begin, count));
       floats += count;
     }
-  if (packed.bytes() < floats * sizeof(float)) packed = Buffer(2 * floats * sizeof(float));
+  if (packed.bytes() < floats * sizeof(float)) {
+    packed = device.allocate(2 * floats * sizeof(float));
+    packed_on_host = {&device, packed.floats()};
+  }
   const std::span<float> travelling = packed.floats().first(floats);
   for (const std::span<float> rows : touched) {
     device.copy(rows, travelling.subspan(at, rows.size()));
     at += rows.size();
   }
-  reduce(travelling).wait();
+  reduce(packed_on_host.download(0, floats)).wait();
+  packed_on_host.upload(0, floats);
   at = 0;
   for (const std::span<float> rows : touched) {
     device.copy(travelling.subspan(at, rows.size()), rows);
@@ -81,7 +84,7 @@ void Worker::expect_finite(const StepResult& result) const {
 
 void Worker::update(StepResult& result) {
   const double start = clock.seconds();
-  result.gradient_norm = gradient_norm(parameters, device);
+  result.gradient_norm = optimizer.gradient_norm(parameters);
   expect_finite(result);
   const bool clipped = clip_norm > 0 && result.gradient_norm > clip_norm;
   optimizer.step(parameters, static_cast<float>(result.learning_rate),

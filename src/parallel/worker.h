@@ -2,7 +2,6 @@
 
 #include <functional>
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/communicator.h"
@@ -39,7 +38,8 @@ struct Worker {
   double clip_norm = 0;
   bool checks_numbers = true;  // throws NotFinite
   Trace* trace = nullptr;
-  Buffer packed{};  // gradients of touched rows, while they are exchanged
+  DeviceMemory packed{};  // gradients of touched rows, while they are exchanged
+  HostMirror packed_on_host{};
 
   // Adds (or, unless `accumulate`, writes) the gradients of the next `rows` samples, divided by
   // `divisor`, and adds their figures to the result. Buckets reduce during the last micro-batch.
@@ -47,7 +47,8 @@ struct Worker {
                  StepResult& result, GradientBuckets* buckets = nullptr);
   // With sparse inputs: rows that any rank touched are touched on all.
   void share_touched();
-  // And sums their gradients over ranks, which GradientBuckets leaves out.
+  // And sums their gradients over ranks, which GradientBuckets leaves out. `reduce` is given memory
+  // of the host.
   using Reduce = std::function<Request(std::span<float>)>;
   void reduce_touched(const Reduce& reduce);
   // Norm, check, clipping and the optimiser's step, with the gradients as they are.
@@ -59,8 +60,6 @@ struct Worker {
   void note(const char* name, double start) const {
     if (trace) trace->add(name, start, clock.seconds());
   }
-
-  std::span<float> weights() const { return parameters.weights(); }
 };
 
 // Gradients that ranks exchange: all, or with sparse inputs those of the last step's rows.

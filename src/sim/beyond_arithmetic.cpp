@@ -50,7 +50,7 @@ class Messages {
  public:
   Messages(Communicator& ranks, const Parameters& parameters, size_t active)
       : ranks_(ranks),
-        gradients_(parameters.gradients().first(active)),
+        gradients_(parameters.gradients_on_host().floats().first(active)),
         rows_(parameters.touched() ? parameters.touched()->list().size() : 0),
         all_rows_(2 * rows_.size()),
         counts_(2, static_cast<int64_t>(rows_.size() * sizeof(int32_t))) {}

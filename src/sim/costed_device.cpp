@@ -43,7 +43,7 @@ class CostedKernel final : public Kernel {
   }
   // Which rows travel depends on the input, not on arithmetic.
   static void touch(const Pass& pass) {
-    if (!pass.accumulate) pass.touched->clear(pass.gradients);
+    if (!pass.accumulate) pass.touched->clear();
     const auto begin = static_cast<size_t>(pass.sparse.begins[0]);
     const auto end = static_cast<size_t>(pass.sparse.begins[static_cast<size_t>(pass.rows)]);
     pass.touched->add(pass.sparse.columns.subspan(begin, end - begin));
@@ -133,6 +133,22 @@ double CostedDevice::of_parameters(size_t floats, double a_step, double whole) c
   return count > active && whole > 0 ? count * whole : count * a_step / active;
 }
 
+DeviceMemory CostedDevice::allocate(size_t bytes) {
+  return inside_ ? inside_->allocate(bytes) : HostMemoryDevice::allocate(bytes);
+}
+
+void CostedDevice::upload(std::span<const float> host, std::span<float> to) {
+  if (inside_) inside_->upload(host, to);
+}
+
+void CostedDevice::download(std::span<const float> from, std::span<float> host) {
+  if (inside_) inside_->download(from, host);
+}
+
+void CostedDevice::fill(std::span<float> values, float value) {
+  if (inside_) inside_->fill(values, value);
+}
+
 void CostedDevice::add(std::span<float> into, std::span<const float> from) {
   if (inside_) inside_->add(into, from);
   clock_.spend(cost_.add * static_cast<double>(into.size()));
@@ -151,9 +167,13 @@ void CostedDevice::copy(std::span<const float> from, std::span<float> to) {
   clock_.spend((whole ? cost_.add * 2 / 3 : cost_.copy) * static_cast<double>(to.size()));
 }
 
-double CostedDevice::squared_norm(std::span<const float> values) {
-  clock_.spend(of_parameters(values.size(), cost_.norm, cost_.whole_norm));
-  return inside_ ? inside_->squared_norm(values) : 0;
+void CostedDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                                 std::span<double> sums) {
+  if (inside_)
+    inside_->squared_norms(values, ends, sums);
+  else
+    std::ranges::fill(sums, 0.0);
+  clock_.spend(of_parameters(values.size(), cost_.norm, 0));
 }
 
 }  // namespace lockstep

@@ -22,7 +22,6 @@ StepCost between(const StepCost& a, const StepCost& b, double share) {
   c.update = between(a.update, b.update, share);
   c.add = between(a.add, b.add, share);
   c.copy = between(a.copy, b.copy, share);
-  c.whole_norm = between(a.whole_norm, b.whole_norm, share);
   c.whole_update = between(a.whole_update, b.whole_update, share);
   c.exchange = between(a.exchange, b.exchange, share);
   c.serving = between(a.serving, b.serving, share);
@@ -68,8 +67,7 @@ void StepCost::scale_arithmetic(double times) {
     k.forward *= times;
     k.backward *= times;
   }
-  for (double* part : {&piece, &norm, &update, &add, &copy, &whole_norm, &whole_update})
-    *part *= times;
+  for (double* part : {&piece, &norm, &update, &add, &copy, &whole_update}) *part *= times;
 }
 
 double NetworkCosts::spread() const {

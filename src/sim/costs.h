@@ -33,9 +33,9 @@ struct StepCost {
   double norm = 0, update = 0;      // of all parameters
   double add = 0;                   // seconds a float, where gradients are summed
   double copy = 0;                  // the same, where they are packed and unpacked
-  // The same where a network with sparse inputs is updated as a whole, not the rows that were
-  // touched: by a parameter server.
-  double whole_norm = 0, whole_update = 0;
+  // Seconds per float where a parameter server updates a network with sparse inputs as a whole, not
+  // only the rows that were touched.
+  double whole_update = 0;
   // Around messages of a step: with others who train, and with servers. Code; with sparse inputs,
   // arithmetic after messages of the whole arrays.
   double exchange = 0, serving = 0;

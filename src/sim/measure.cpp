@@ -154,7 +154,7 @@ double inference_share(const RunConfig& config, const HeldBatches& held, const S
   const WallClock clock;
   const std::unique_ptr<Device> device = make_device(config.device);
   const Network network(config.model.layers, held.shape);
-  Parameters parameters(network);
+  Parameters parameters(network, *device);
   parameters.initialise(config.model.init, 1);
   Program program(network, config.train.loss, *device, held.micro_batch, held.sparse);
   const Batch& batch = held.batches[0];
@@ -168,11 +168,18 @@ double inference_share(const RunConfig& config, const HeldBatches& held, const S
   return seconds / forward;
 }
 
+// Memory that was never written is one page of zeroes, and quick to read.
+DeviceMemory written_memory(Device& device, size_t floats) {
+  DeviceMemory memory = device.allocate(floats * sizeof(float));
+  device.fill(memory.floats(), 1);
+  return memory;
+}
+
 // As gradients are kept; with sparse inputs, rows here and there.
 double copy_seconds_a_float(Device& device, const Parameters& parameters) {
   const WallClock clock;
   const std::vector<Parameters::Span> spans = parameters.active();
-  const Buffer memory = written_buffer(parameters.gradients().size());
+  const DeviceMemory memory = written_memory(device, parameters.gradients().size());
   size_t floats = 0;
   const auto copy = [&] {
     floats = 0;
@@ -189,7 +196,8 @@ double copy_seconds_a_float(Device& device, const Parameters& parameters) {
 // A server's: the whole arrays, whatever was touched.
 double whole_update_seconds_a_float(const RunConfig& config, Device& device, size_t floats) {
   const WallClock clock;
-  const Buffer weights = written_buffer(floats), gradients = written_buffer(floats);
+  const DeviceMemory weights = written_memory(device, floats),
+                     gradients = written_memory(device, floats);
   Optimizer optimizer(config.optimizer, device, floats);
   return seconds_of(clock, 0.2,
                     [&] { optimizer.step(weights.floats(), gradients.floats(), 1e-3f, 1); }) /
@@ -234,18 +242,16 @@ StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data,
   const WallClock clock;
   Device& device = *all[0]->device;
   const Parameters& parameters = all[0]->plain.parameters();
-  const std::span<const float> gradients = parameters.gradients();
-  const size_t summed = std::max<size_t>(gradients.size(), 1 << 16);
-  const Buffer a = written_buffer(summed), b = written_buffer(summed);
+  const size_t floats = parameters.gradients().size();
+  const size_t summed = std::max<size_t>(floats, 1 << 16);
+  const DeviceMemory a = written_memory(device, summed), b = written_memory(device, summed);
   StepCost c;
   c.add = seconds_of(clock, 0.02, [&] { device.add(a.floats(), b.floats()); }) /
           static_cast<double>(summed);
   c.load = load_seconds_a_row(config, data, held.micro_batch);
   c.copy = copy_seconds_a_float(device, parameters);
   if (held.sparse) {
-    c.whole_norm = seconds_of(clock, 0.05, [&] { device.squared_norm(gradients); }) /
-                   static_cast<double>(gradients.size());
-    c.whole_update = whole_update_seconds_a_float(config, device, gradients.size());
+    c.whole_update = whole_update_seconds_a_float(config, device, floats);
     c.serving = seconds_after_whole_arrays(all[0]->plain);
   }
   if (all.size() == 1) return c;

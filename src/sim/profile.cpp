@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 7;  // of the file
+constexpr int format = 8;  // of the file
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {
@@ -51,7 +51,6 @@ Json to_json(const StepCost& c) {
           {"update", c.update},
           {"add", c.add},
           {"copy", c.copy},
-          {"whole_norm", c.whole_norm},
           {"whole_update", c.whole_update},
           {"exchange", c.exchange},
           {"serving", c.serving},
@@ -78,7 +77,6 @@ StepCost step_from(const Json& json) {
   c.update = json.at("update").get<double>();
   c.add = json.at("add").get<double>();
   c.copy = json.at("copy").get<double>();
-  c.whole_norm = json.at("whole_norm").get<double>();
   c.whole_update = json.at("whole_update").get<double>();
   c.exchange = json.at("exchange").get<double>();
   c.serving = json.at("serving").get<double>();

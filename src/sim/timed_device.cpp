@@ -97,9 +97,10 @@ std::unique_ptr<UpdateKernel> TimedDevice::prepare(const UpdateSpec& spec) {
   return std::make_unique<TimedUpdate>(inside_.prepare(spec), clock_, updates_);
 }
 
-double TimedDevice::squared_norm(std::span<const float> values) {
+void TimedDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                                std::span<double> sums) {
   const Lap lap(clock_, norms_);
-  return inside_.squared_norm(values);
+  inside_.squared_norms(values, ends, sums);
 }
 
 }  // namespace lockstep

@@ -27,10 +27,20 @@ class TimedDevice final : public Device {
   std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override;
   std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
+  DeviceMemory allocate(size_t bytes) override { return inside_.allocate(bytes); }
+  bool shares_host_memory() const override { return inside_.shares_host_memory(); }
+  void upload(std::span<const float> host, std::span<float> to) override {
+    inside_.upload(host, to);
+  }
+  void download(std::span<const float> from, std::span<float> host) override {
+    inside_.download(from, host);
+  }
+  void fill(std::span<float> values, float value) override { inside_.fill(values, value); }
   void add(std::span<float> into, std::span<const float> from) override { inside_.add(into, from); }
   void scale(std::span<float> values, float factor) override { inside_.scale(values, factor); }
   void copy(std::span<const float> from, std::span<float> to) override { inside_.copy(from, to); }
-  double squared_norm(std::span<const float> values) override;
+  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                     std::span<double> sums) override;
   std::string description() const override { return inside_.description(); }
 
  private:

@@ -1,27 +1,43 @@
 #include "tensor/device.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/nearest.h"
 #include "tensor/device/cpu/cpu_device.h"
+#include "tensor/device/guarded/guarded_device.h"
 #include "tensor/device/reference/reference_device.h"
 
 namespace lockstep {
+namespace {
 
-void Device::scale(std::span<float> values, float factor) {
-  for (float& value : values) value *= factor;
-}
+struct DeviceEntry {
+  const char* name;
+  std::unique_ptr<Device> (*make)(int threads);
+};
 
-void Device::copy(std::span<const float> from, std::span<float> to) {
-  std::copy(from.begin(), from.end(), to.begin());
+constexpr DeviceEntry devices[] = {
+    {"cpu",
+     [](int threads) -> std::unique_ptr<Device> { return std::make_unique<CpuDevice>(threads); }},
+    {"reference",
+     [](int) -> std::unique_ptr<Device> { return std::make_unique<ReferenceDevice>(); }},
+    {"guarded",
+     [](int threads) -> std::unique_ptr<Device> {
+       return std::make_unique<GuardedDevice>(std::make_unique<CpuDevice>(threads));
+     }},
+};
+
+}  // namespace
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const DeviceEntry& entry : devices) names.emplace_back(entry.name);
+  return names;
 }
 
 std::unique_ptr<Device> make_device(const DeviceConfig& config) {
-  if (config.name == "cpu") return std::make_unique<CpuDevice>(config.threads);
-  if (config.name == "reference") return std::make_unique<ReferenceDevice>();
+  for (const DeviceEntry& entry : devices)
+    if (config.name == entry.name) return entry.make(config.threads);
   throw UserError("device.name = \"{}\" is not known; {}", config.name,
-                  suggestion(config.name, {"cpu", "reference"}));
+                  suggestion(config.name, device_names()));
 }
 
 }  // namespace lockstep

@@ -3,13 +3,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "tensor/device_memory.h"
 #include "tensor/kernel.h"
 #include "tensor/specs.h"
 
 namespace lockstep {
 
-// What executes kernels: prepare once, run many times.
+// Owns memory and executes kernels: prepare once, run many times. Spans are of the device's memory
+// unless they are named `host`.
 class Device {
  public:
   virtual ~Device() = default;
@@ -17,19 +20,29 @@ class Device {
   virtual std::unique_ptr<LossKernel> prepare(const LossSpec&) = 0;
   virtual std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) = 0;
 
+  virtual DeviceMemory allocate(size_t bytes) = 0;  // zeroed
+  // Whether the host may follow the device's addresses, so that nothing needs to be copied.
+  virtual bool shares_host_memory() const = 0;
+  virtual void upload(std::span<const float> host, std::span<float> to) = 0;
+  virtual void download(std::span<const float> from, std::span<float> host) = 0;
+  virtual void fill(std::span<float> values, float value) = 0;
+  virtual void copy(std::span<const float> from, std::span<float> to) = 0;
+
   virtual void add(std::span<float> into, std::span<const float> from) = 0;
-  virtual void scale(std::span<float> values, float factor);
-  virtual void copy(std::span<const float> from, std::span<float> to);
-  // The sum of squares, in an order that depends on the length alone.
-  virtual double squared_norm(std::span<const float> values) = 0;
+  virtual void scale(std::span<float> values, float factor) = 0;
+  // For tensors one behind the other, each with its end: the sum of squares of each, in double and
+  // in an order that depends on its length alone.
+  virtual void squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                             std::span<double> sums) = 0;
   virtual std::string description() const = 0;
 };
 
 struct DeviceConfig {
-  std::string name = "cpu";  // cpu, or reference: plain loops to compare with
+  std::string name = "cpu";  // see device_names()
   int threads = 1;
 };
 
+std::vector<std::string> device_names();
 std::unique_ptr<Device> make_device(const DeviceConfig& config);
 
 }  // namespace lockstep

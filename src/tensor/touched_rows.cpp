@@ -9,11 +9,8 @@ void TouchedRows::add_all() {
   for (int64_t row = 0; row < rows(); ++row) add(static_cast<int32_t>(row));
 }
 
-void TouchedRows::clear(float* gradients) {
-  for (const int32_t row : list_) {
-    std::fill_n(gradients + row * width_, width_, 0.0f);
-    marked_[static_cast<size_t>(row)] = 0;
-  }
+void TouchedRows::clear() {
+  for (const int32_t row : list_) marked_[static_cast<size_t>(row)] = 0;
   list_.clear();
 }
 

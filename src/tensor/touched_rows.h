@@ -25,8 +25,7 @@ class TouchedRows {
     for (const int32_t row : rows) add(row);
   }
   void add_all();
-  // Zeroes these rows of the gradients and forgets them.
-  void clear(float* gradients);
+  void clear();
 
   // Runs of neighbouring rows, from first to last.
   struct Run {

@@ -184,23 +184,29 @@ class Models {
   }
 
   static void average(SavedRun& model, const std::vector<const SavedRun*>& others) {
-    const auto mean = [&](std::span<float> into, auto part) {
+    const auto mean = [&](const HostMirror& mine, auto part) {
+      const std::span<float> into = mine.download();
       std::vector<double> sums(into.begin(), into.end());
       for (const SavedRun* other : others) {
-        const std::span<const float> values = part(*other->parameters);
+        const std::span<const float> values = part(*other->parameters).download();
         for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
       }
       for (size_t i = 0; i < sums.size(); ++i)
         into[i] = static_cast<float>(sums[i] / static_cast<double>(others.size() + 1));
+      mine.upload();
     };
-    mean(model.parameters->weights(), [](const Parameters& p) { return p.weights(); });
-    mean(model.parameters->state(), [](const Parameters& p) { return p.state(); });
+    mean(model.parameters->weights_on_host(),
+         [](const Parameters& p) -> const HostMirror& { return p.weights_on_host(); });
+    mean(model.parameters->state_on_host(),
+         [](const Parameters& p) -> const HostMirror& { return p.state_on_host(); });
   }
 
   Evaluation tested(const SavedRun& run) const {
     const std::unique_ptr<Device> device = make_device(config_.device);
+    Parameters parameters(*run.network, *device);
+    parameters.copy_from(*run.parameters);
     Program program(*run.network, config_.train.loss, *device, 256, data_.test->sparse());
-    return evaluate(*data_.test, all_of(*data_.test), program, *run.parameters, clock_);
+    return evaluate(*data_.test, all_of(*data_.test), program, parameters, clock_);
   }
 
   const RunConfig& config_;

@@ -15,16 +15,18 @@ void run_forward(const Dataset& data, Part rows, Program& program, const Paramet
   for (int64_t left = rows.size(); left > 0; left -= sizes.back())
     sizes.push_back(std::min(left, program.batch()));
   loader.start(std::move(order), sizes);
-  while (const Batch* batch = loader.next())
-    use(*batch, program.forward(parameters, input_of(*batch), batch->rows, false,
-                                {.seed = 0, .epoch = 0, .ids = batch->ids}));
+  while (const Batch* batch = loader.next()) {
+    program.forward(parameters, input_of(*batch), batch->rows, false,
+                    {.seed = 0, .epoch = 0, .ids = batch->ids});
+    use(*batch);
+  }
 }
 
 Evaluation evaluate(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                     const Clock& clock) {
   Evaluation result{.samples = rows.size(), .answers = program.answers()};
   const double start = clock.seconds();
-  run_forward(data, rows, program, parameters, [&](const Batch& batch, std::span<const float>) {
+  run_forward(data, rows, program, parameters, [&](const Batch& batch) {
     const LossSums part = program.loss(targets_of(batch));
     result.loss_sum += part.loss;
     result.correct += part.correct;

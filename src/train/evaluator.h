@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-// Visits samples in order, a batch at a time: outputs hold one row a sample.
-using UseOutputs = std::function<void(const Batch& batch, std::span<const float> outputs)>;
+// Visits samples in order, a batch at a time; program.outputs() then has one row per sample.
+using UseOutputs = std::function<void(const Batch& batch)>;
 void run_forward(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                  const UseOutputs& use);
 

@@ -58,16 +58,15 @@ AccountScores network_scores(const PostDataset& posts, Program& program,
   const int64_t accounts = graph.size();
   AccountScores scores(graph);
   std::vector<int64_t> counts(static_cast<size_t>(accounts));
-  run_forward(posts, all_of(posts), program, parameters,
-              [&](const Batch& batch, std::span<const float> outputs) {
-                for (int64_t i = 0; i < batch.rows; ++i) {
-                  const int32_t author = batch.labels[static_cast<size_t>(i)];
-                  ++counts[static_cast<size_t>(author)];
-                  for (int64_t a = 0; a < accounts; ++a)
-                    scores.at(author, a) +=
-                        1 / (1 + std::exp(-outputs[static_cast<size_t>(i * accounts + a)]));
-                }
-              });
+  run_forward(posts, all_of(posts), program, parameters, [&](const Batch& batch) {
+    const std::span<const float> outputs = program.outputs();
+    for (int64_t i = 0; i < batch.rows; ++i) {
+      const int32_t author = batch.labels[static_cast<size_t>(i)];
+      ++counts[static_cast<size_t>(author)];
+      for (int64_t a = 0; a < accounts; ++a)
+        scores.at(author, a) += 1 / (1 + std::exp(-outputs[static_cast<size_t>(i * accounts + a)]));
+    }
+  });
   const std::vector<double> followers = popularity(graph);
   for (int64_t user = 0; user < accounts; ++user)
     for (int64_t a = 0; a < accounts; ++a) {

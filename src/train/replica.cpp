@@ -10,7 +10,7 @@ Replica::Replica(const RunConfig& config, Communicator& ranks, Device& device, c
       training_ranks(lockstep::training_ranks(config.parallel, ranks.size())),
       strategy(make_strategy(config.parallel, config.optimizer)),
       network(config.model.layers, samples.shape),
-      parameters(network),
+      parameters(network, device),
       program(network, config.train.loss, device, micro_batch, samples.sparse),
       optimizer(config.optimizer, device, parameters.weights().size()),
       worker{.groups = {.data = ranks},

@@ -251,10 +251,8 @@ const std::vector<Setting>& settings() {
       {"schedule.scale_with_ranks", "the rate is multiplied by the number of ranks",
        [](C& c) -> T { return &c.schedule.scale_with_ranks; }},
 
-      {"device.name",
-       "what computes",
-       [](C& c) -> T { return &c.device.name; },
-       {"cpu", "reference"}},
+      {"device.name", "what computes; reference and guarded are for tests",
+       [](C& c) -> T { return &c.device.name; }, device_names()},
       {"device.threads",
        "threads of one rank; results do not depend on it",
        [](C& c) -> T { return &c.device.threads; },

@@ -19,14 +19,15 @@ namespace {
 // Copies of larger networks are not kept: their weights alone may be half of the memory.
 constexpr size_t most_kept_floats = 1 << 25;
 
-void copy(std::span<const float> from, std::span<float> to) {
-  std::copy(from.begin(), from.end(), to.begin());
+void copy(std::span<const float> from, const HostMirror& to) {
+  std::ranges::copy(from, to.floats().begin());
+  to.upload();
 }
 
-bool all_finite(std::span<const float> values) {
+bool all_finite(const HostMirror& memory) {
   constexpr uint32_t exponent = 0x7f800000;
   bool finite = true;
-  for (const float value : values)
+  for (const float value : memory.download())
     finite &= (std::bit_cast<uint32_t>(value) & exponent) != exponent;
   return finite;
 }
@@ -35,7 +36,10 @@ SampleForm form_of(const DataSplits& data, const std::string& name) {
   return {data.train->sample_shape(), data.train->outputs(), data.train->sparse(), name};
 }
 
-std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
+std::vector<float> copy_of(const HostMirror& memory) {
+  const std::span<const float> values = memory.download();
+  return {values.begin(), values.end()};
+}
 
 }  // namespace
 
@@ -67,7 +71,7 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
                                  config.model.from.empty());
   if (config.model.from.empty()) return;
   load_gpt2(config.model.from, replica_.parameters);
-  if (!all_finite(replica_.parameters.weights()))
+  if (!all_finite(replica_.parameters.weights_on_host()))
     throw UserError("{} holds weights that are not numbers (NaN or infinite)", config.model.from);
 }
 
@@ -89,12 +93,13 @@ double Trainer::learning_rate(int64_t step) const {
 }
 
 Trainer::Snapshot Trainer::snapshot(int64_t epoch) const {
-  return {epoch, copy_of(replica_.parameters.weights()), copy_of(replica_.parameters.state())};
+  return {epoch, copy_of(replica_.parameters.weights_on_host()),
+          copy_of(replica_.parameters.state_on_host())};
 }
 
 void Trainer::restore(const Snapshot& snapshot) {
-  copy(snapshot.weights, replica_.parameters.weights());
-  copy(snapshot.state, replica_.parameters.state());
+  copy(snapshot.weights, replica_.parameters.weights_on_host());
+  copy(snapshot.state, replica_.parameters.state_on_host());
 }
 
 void Trainer::diverged(int64_t epoch, int64_t step, const std::string& what) {
@@ -113,7 +118,8 @@ void Trainer::diverged(int64_t epoch, int64_t step, const std::string& what) {
 }
 
 void Trainer::expect_finite_weights() {
-  if (!all_finite(replica_.parameters.weights()) || !all_finite(replica_.parameters.state()))
+  if (!all_finite(replica_.parameters.weights_on_host()) ||
+      !all_finite(replica_.parameters.state_on_host()))
     diverged(at_.epoch, at_.global_step, "weights are not numbers any more");
 }
 
@@ -195,13 +201,15 @@ void Trainer::step_done(const StepResult& r) {
 
 // Running statistics differ between ranks even where weights do not.
 void Trainer::merge_replicas() {
-  const std::span<float> state = replica_.parameters.state();
+  const HostMirror& mirror = replica_.parameters.state_on_host();
   if (ranks_.size() == 1 || !replica_.parameters.has_statistics() ||
       !replica_.strategy->replicas_agree())
     return;
-  if (!replica_.trains()) std::fill(state.begin(), state.end(), 0.0f);
+  const std::span<float> state = mirror.download();
+  if (!replica_.trains()) std::ranges::fill(state, 0.0f);
   ranks_.all_reduce(state, state).wait();
   for (float& value : state) value /= static_cast<float>(replica_.training_ranks);
+  mirror.upload();
 }
 
 EpochReport Trainer::train_epoch() {
@@ -324,8 +332,8 @@ void Trainer::write_checkpoint() {
   uint64_t digest = 0;
   if (!one || ranks_.rank() == 0) {
     Checkpoint c{.at = at_, .arrays = {}, .counters = {}};
-    c.arrays = {{"weights", copy_of(replica_.parameters.weights())},
-                {"state", copy_of(replica_.parameters.state())},
+    c.arrays = {{"weights", copy_of(replica_.parameters.weights_on_host())},
+                {"state", copy_of(replica_.parameters.state_on_host())},
                 {"best/weights", best_.weights},
                 {"best/state", best_.state}};
     c.counters["best_epoch"] = best_.epoch;
@@ -385,9 +393,9 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
     if (found == c.arrays.end() || found->second.size() != size)
       throw UserError("{} does not fit this network: '{}' is missing or of another size",
                       path.string(), name);
-    return std::span(found->second);
+    return found->second;
   };
-  const auto fill = [&](const std::string& name, std::span<float> to) {
+  const auto fill = [&](const std::string& name, const HostMirror& to) {
     copy(expect_size(name, to.size()), to);
   };
   const auto counter = [&](const std::string& name) {
@@ -398,13 +406,13 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
   };
   expect_possible(c.at, path);
   at_ = c.at;
-  fill("weights", replica_.parameters.weights());
-  fill("state", replica_.parameters.state());
+  fill("weights", replica_.parameters.weights_on_host());
+  fill("state", replica_.parameters.state_on_host());
   if (const auto found = c.arrays.find("best/weights");
       found != c.arrays.end() && !found->second.empty())
     best_ = {counter("best_epoch"),
-             copy_of(expect_size("best/weights", replica_.parameters.weights().size())),
-             copy_of(expect_size("best/state", replica_.parameters.state().size()))};
+             expect_size("best/weights", replica_.parameters.weights().size()),
+             expect_size("best/state", replica_.parameters.state().size())};
   replica_.prepare();
   const std::vector<Optimizer*> optimizers = all_optimizers();
   for (size_t i = 0; i < optimizers.size(); ++i) {

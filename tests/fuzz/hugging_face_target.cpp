@@ -31,7 +31,7 @@ std::vector<std::string> seeds() {
   const Parameters parameters{Network({text(size)}, Shape{4})};
   std::vector<NamedTensor> tensors;
   for (const Parameters::Entry& entry : parameters.entries()) {
-    NamedTensor tensor{entry.spec.name, {}, Parameters::to_canonical(entry, parameters.weights())};
+    NamedTensor tensor{entry.spec.name, {}, Parameters::read(entry, parameters.weights_on_host())};
     for (int i = 0; i < entry.spec.canonical.rank(); ++i)
       tensor.shape.push_back(entry.spec.canonical[i]);
     tensors.push_back(std::move(tensor));

@@ -16,7 +16,8 @@ std::vector<float> dropped(const std::string& line, int64_t units, const SampleK
   const auto rows = static_cast<int64_t>(keys.ids.size());
   Program program(network, LossKind::mean_squared_error, *device, rows);
   const std::vector<float> x(static_cast<size_t>(rows * units), 1.0f);
-  const auto y = program.forward(parameters, x.data(), rows, training, keys);
+  program.forward(parameters, x.data(), rows, training, keys);
+  const auto y = program.outputs();
   return {y.begin(), y.end()};
 }
 
@@ -71,7 +72,8 @@ TEST(Dropout, TwoLayersOfANetworkDropDifferentUnits) {
   const Parameters parameters(network);
   Program program(network, LossKind::mean_squared_error, *device, 1);
   const std::vector<float> x(10'000, 1.0f);
-  const auto y = program.forward(parameters, x.data(), 1, true, Keys(1));
+  program.forward(parameters, x.data(), 1, true, Keys(1));
+  const auto y = program.outputs();
   EXPECT_NEAR(static_cast<double>(std::count(y.begin(), y.end(), 0.0f)) / 10'000, 0.75, 0.02);
 }
 
@@ -88,8 +90,8 @@ std::vector<bool> kept_inside(int place, int depth, bool in_shortcut = false) {
   Program program(network, LossKind::mean_squared_error, *device, 1);
   const std::vector<float> x(256, 1.0f);
   std::vector<bool> kept;
-  for (const float y : program.forward(parameters, x.data(), 1, true, Keys(1)))
-    kept.push_back(y > static_cast<float>(depth) + 0.5f);
+  program.forward(parameters, x.data(), 1, true, Keys(1));
+  for (const float y : program.outputs()) kept.push_back(y > static_cast<float>(depth) + 0.5f);
   return kept;
 }
 

@@ -17,9 +17,9 @@ std::vector<float> tensor(const Network& network, Init init, const std::string& 
   Parameters parameters(network);
   parameters.initialise(init, 1);
   for (const auto& entry : parameters.entries())
-    if (entry.spec.name == name) return Parameters::to_canonical(entry, parameters.weights());
+    if (entry.spec.name == name) return Parameters::read(entry, parameters.weights_on_host());
   for (const auto& entry : parameters.state_entries())
-    if (entry.spec.name == name) return Parameters::to_canonical(entry, parameters.state());
+    if (entry.spec.name == name) return Parameters::read(entry, parameters.state_on_host());
   return {};
 }
 
@@ -80,8 +80,8 @@ TEST(Parameters, GoToFilesAndBackUnchanged) {
   Parameters from(network), to(network);
   from.initialise(Init::pytorch, 1);
   for (size_t i = 0; i < from.entries().size(); ++i)
-    Parameters::from_canonical(
-        to.entries()[i], Parameters::to_canonical(from.entries()[i], from.weights()), to.weights());
+    Parameters::write(to.entries()[i], Parameters::read(from.entries()[i], from.weights_on_host()),
+                      to.weights_on_host());
   EXPECT_TRUE(std::equal(from.weights().begin(), from.weights().end(), to.weights().begin()));
 }
 
@@ -90,7 +90,7 @@ TEST(Parameters, AnImagesValuesAreChannelFirstInFiles) {
   const Network network({"dense 1"}, {2, 3, 2});
   Parameters parameters(network);
   for (size_t i = 0; i < 12; ++i) parameters.weights()[i] = static_cast<float>(i);
-  EXPECT_EQ(Parameters::to_canonical(parameters.entries()[0], parameters.weights()),
+  EXPECT_EQ(Parameters::read(parameters.entries()[0], parameters.weights_on_host()),
             (std::vector<float>{0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11}));
 }
 
@@ -108,7 +108,7 @@ TEST(Parameters, OfANormAfterFlattenAreChannelFirstInFiles) {
   const Network network({"flatten", "batchnorm"}, {2, 2, 2});
   Parameters p(network);
   for (size_t i = 0; i < 8; ++i) p.weights()[i] = static_cast<float>(i);
-  EXPECT_EQ(Parameters::to_canonical(p.entries()[0], p.weights()),
+  EXPECT_EQ(Parameters::read(p.entries()[0], p.weights_on_host()),
             (std::vector<float>{0, 2, 4, 6, 1, 3, 5, 7}));
 }
 

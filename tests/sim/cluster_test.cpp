@@ -169,7 +169,7 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   refused("hello", "is not a profile");
   refused("{\"lockstep_profile\": 99}", "version 99");
   refused("{\"lockstep_profile\": 6}", "version 6");  // says nothing of disturbances
-  refused("{\"lockstep_profile\": 7, \"machine\": \"x\"}", "damaged");
+  refused("{\"lockstep_profile\": 8, \"machine\": \"x\"}", "damaged");
   refused(good.substr(0, good.size() / 2), "is not a profile");
 }
 

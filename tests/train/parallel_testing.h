@@ -18,7 +18,7 @@ struct ParallelTraining {
     record.stop_at = stop_at;
     run_thread_ranks(static_cast<int>(config.parallel.ranks), 60, [&](Communicator& ranks) {
       const WallClock clock;
-      const auto device = make_device(config.device);
+      const auto device = make_test_device(config.device);
       Observer silent;
       Trainer trainer(config, ranks, *device, clock, data,
                       ranks.rank() == 0 ? static_cast<Observer&>(record) : silent);
@@ -26,10 +26,9 @@ struct ParallelTraining {
       if (resumes) trainer.resume(checkpoints);
       const Summary mine = trainer.run(record.stop);
       if (ranks.rank() == 0) summary = mine;
-      const auto all = trainer.parameters().weights();
-      weights[static_cast<size_t>(ranks.rank())] = {all.begin(), all.end()};
-      const auto state = trainer.parameters().state();
-      states[static_cast<size_t>(ranks.rank())] = {state.begin(), state.end()};
+      const auto rank = static_cast<size_t>(ranks.rank());
+      weights[rank] = copy_of(trainer.parameters().weights_on_host());
+      states[rank] = copy_of(trainer.parameters().state_on_host());
     });
   }
 };

@@ -26,7 +26,7 @@ class Runs : public InFolder {
     RunFolder run(path(), config);
     Observers observers;
     const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed));
-    const auto device = make_device(config.device);
+    const auto device = make_test_device(config.device);
     const WallClock clock;
     const auto ranks = make_self_communicator();
     Trainer trainer(config, *ranks, *device, clock, data, observers);
@@ -34,7 +34,7 @@ class Runs : public InFolder {
     const Summary summary = trainer.run(std::atomic<bool>{false});
     run.save(trainer.parameters(), trainer.network(), data);
     observers.run_ended(summary);
-    weights_.assign(trainer.parameters().weights().begin(), trainer.parameters().weights().end());
+    weights_ = copy_of(trainer.parameters().weights_on_host());
     return summary;
   }
 

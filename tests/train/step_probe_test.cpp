@@ -31,8 +31,7 @@ TEST(StepProbe, AStepIsTheTrainersStepToTheBit) {
     StepProbe probe(config, held, 32, *training.ranks, *training.device, training.clock);
     probe.initialise();
     probe.run(1);
-    const auto weights = probe.parameters().weights();
-    EXPECT_EQ(std::vector<float>(weights.begin(), weights.end()), training.weights()) << optimizer;
+    EXPECT_EQ(copy_of(probe.parameters().weights_on_host()), training.weights()) << optimizer;
   }
 }
 
@@ -47,8 +46,7 @@ TEST(StepProbe, MicroBatchesOfAStepAreAddedAsTheTrainerAddsThem) {
   StepProbe probe(config, held, 32, *training.ranks, *training.device, training.clock);
   probe.initialise();
   probe.run(1);
-  const auto weights = probe.parameters().weights();
-  EXPECT_EQ(std::vector<float>(weights.begin(), weights.end()), training.weights());
+  EXPECT_EQ(copy_of(probe.parameters().weights_on_host()), training.weights());
 }
 
 TEST(StepProbe, MakesAsManyStepsAsItIsAskedTo) {
@@ -58,7 +56,7 @@ TEST(StepProbe, MakesAsManyStepsAsItIsAskedTo) {
     const HeldBatches held = real_batches(config, data, 32);
     run_thread_ranks(2, 60, [&](Communicator& ranks) {
       const WallClock clock;
-      const auto device = make_device(config.device);
+      const auto device = make_test_device(config.device);
       StepProbe probe(config, held, 64, ranks, *device, clock);
       probe.initialise();
       probe.run(3);

@@ -63,7 +63,7 @@ TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
     std::vector<Record> records(static_cast<size_t>(GetParam()));
     run_thread_ranks(GetParam(), 60, [&](Communicator& ranks) {
       const WallClock clock;
-      const auto device = make_device(config.device);
+      const auto device = make_test_device(config.device);
       Record& record = records[static_cast<size_t>(ranks.rank())];
       Trainer(config, ranks, *device, clock, data, record).run(record.stop);
     });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdlib>
 #include <vector>
 
 #include "comm/backend/self.h"
@@ -28,6 +29,18 @@ class Record final : public Observer {
   }
 };
 
+// LOCKSTEP_TEST_DEVICE runs the same tests on another device, e.g. one whose memory is not the
+// host's.
+inline std::unique_ptr<Device> make_test_device(DeviceConfig config) {
+  if (const char* name = std::getenv("LOCKSTEP_TEST_DEVICE")) config.name = name;
+  return make_device(config);
+}
+
+inline std::vector<float> copy_of(const HostMirror& memory) {
+  const std::span<const float> values = memory.download();
+  return {values.begin(), values.end()};
+}
+
 // One training from a configuration to its end, in memory.
 struct Training {
   DataSplits data;
@@ -40,19 +53,15 @@ struct Training {
 
   explicit Training(const RunConfig& config)
       : data(load_data(config.data, static_cast<uint64_t>(config.seed))),
-        device(make_device(config.device)),
+        device(make_test_device(config.device)),
         trainer(config, *ranks, *device, clock, data, record) {}
 
   Training& run() {
     summary = trainer.run(record.stop);
     return *this;
   }
-  std::vector<float> weights() const {
-    return {trainer.parameters().weights().begin(), trainer.parameters().weights().end()};
-  }
-  std::vector<float> state() const {
-    return {trainer.parameters().state().begin(), trainer.parameters().state().end()};
-  }
+  std::vector<float> weights() const { return copy_of(trainer.parameters().weights_on_host()); }
+  std::vector<float> state() const { return copy_of(trainer.parameters().state_on_host()); }
 };
 
 inline RunConfig iris_config() {

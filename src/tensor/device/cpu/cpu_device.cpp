@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 #include <vector>
 
 #include "tensor/device/cpu/vector_ops.h"
@@ -15,16 +15,32 @@ void CpuDevice::add(std::span<float> into, std::span<const float> from) {
   });
 }
 
-double CpuDevice::squared_norm(std::span<const float> values) {
-  constexpr int64_t piece = 1 << 14;  // pieces of fixed length: the order of the sum is fixed
-  const int64_t count = static_cast<int64_t>(values.size());
-  std::vector<double> sums(static_cast<size_t>((count + piece - 1) / piece));
-  pool_.split(static_cast<int64_t>(sums.size()), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i)
-      sums[static_cast<size_t>(i)] =
-          sum_of_squares(values.data() + i * piece, std::min(piece, count - i * piece));
+// Chunks of fixed length, added in order: the sum does not depend on the number of threads.
+void CpuDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                              std::span<double> sums) {
+  constexpr size_t chunk = 1 << 14;
+  struct Chunk {
+    size_t tensor, begin, count;
+    double sum;
+  };
+  std::vector<Chunk> chunks;
+  for (size_t tensor = 0, at = 0; tensor < ends.size(); ++tensor) {
+    sums[tensor] = 0;
+    if (ends[tensor] - at <= chunk && values.size() <= 2 * chunk) {  // nothing to share out
+      sums[tensor] = sum_of_squares(values.data() + at, static_cast<int64_t>(ends[tensor] - at));
+      at = ends[tensor];
+    }
+    for (; at < ends[tensor]; at += chunks.back().count)
+      chunks.push_back({tensor, at, std::min(chunk, ends[tensor] - at), 0});
+  }
+  if (chunks.empty()) return;
+  pool_.split(static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      Chunk& c = chunks[static_cast<size_t>(i)];
+      c.sum = sum_of_squares(values.data() + c.begin, static_cast<int64_t>(c.count));
+    }
   });
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
+  for (const Chunk& c : chunks) sums[c.tensor] += c.sum;
 }
 
 std::string CpuDevice::description() const {

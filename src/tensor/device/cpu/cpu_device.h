@@ -1,13 +1,13 @@
 #pragma once
 
 #include "base/thread_pool.h"
-#include "tensor/device.h"
+#include "tensor/device/host_memory_device.h"
 
 namespace lockstep {
 
 // The processor: vector kernels of our own (Highway picks the instruction set at run time), oneDNN
 // where it is better. Results do not depend on the number of threads.
-class CpuDevice final : public Device {
+class CpuDevice final : public HostMemoryDevice {
  public:
   explicit CpuDevice(int threads) : pool_(threads) {}
 
@@ -17,7 +17,8 @@ class CpuDevice final : public Device {
   std::unique_ptr<LossKernel> prepare(const LossSpec&) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) override;
   void add(std::span<float> into, std::span<const float> from) override;
-  double squared_norm(std::span<const float> values) override;
+  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                     std::span<double> sums) override;
   std::string description() const override;
 
   ThreadPool& pool() { return pool_; }

@@ -36,7 +36,11 @@ class CpuSparseDense final : public Kernel {
         mask_where_dead(p.dy + begin, p.y + begin, end - begin);
       });
     column_sums(p.dy, p.rows, s_.out, p.gradients + bias_offset(), p.accumulate, pool_);
-    if (!p.accumulate) p.touched->clear(p.gradients);
+    if (!p.accumulate) {
+      for (const int32_t row : p.touched->list())
+        std::fill_n(p.gradients + row * p.touched->width(), p.touched->width(), 0.0f);
+      p.touched->clear();
+    }
     p.touched->add(p.sparse.columns.subspan(
         static_cast<size_t>(p.sparse.begins[0]),
         static_cast<size_t>(p.sparse.begins[static_cast<size_t>(p.rows)] - p.sparse.begins[0])));

@@ -127,10 +127,12 @@ void ReferenceDevice::add(std::span<float> into, std::span<const float> from) {
   for (size_t i = 0; i < into.size(); ++i) into[i] += from[i];
 }
 
-double ReferenceDevice::squared_norm(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += double(value) * value;
-  return sum;
+void ReferenceDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                                    std::span<double> sums) {
+  for (size_t tensor = 0, at = 0; tensor < ends.size(); ++tensor) {
+    sums[tensor] = 0;
+    for (; at < ends[tensor]; ++at) sums[tensor] += double(values[at]) * values[at];
+  }
 }
 
 }  // namespace lockstep

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "tensor/device.h"
+#include "tensor/device/host_memory_device.h"
 
 namespace lockstep {
 
 // Every operation as the textbook writes it, one thread, sums in double. Other devices are tested
 // against it; it is too slow for anything else.
-class ReferenceDevice final : public Device {
+class ReferenceDevice final : public HostMemoryDevice {
  public:
   std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override {
     return std::visit([&](const auto& one) { return make(one); }, spec);
@@ -14,7 +14,8 @@ class ReferenceDevice final : public Device {
   std::unique_ptr<LossKernel> prepare(const LossSpec&) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) override;
   void add(std::span<float> into, std::span<const float> from) override;
-  double squared_norm(std::span<const float> values) override;
+  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                     std::span<double> sums) override;
   std::string description() const override { return "reference"; }
 
  private:

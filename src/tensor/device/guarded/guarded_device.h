@@ -1,0 +1,38 @@
+#pragma once
+
+#include "tensor/device.h"
+
+namespace lockstep {
+
+class GuardedMemory;
+
+// For tests: a device with memory of its own, as an accelerator has. The addresses it hands out are
+// reserved and fault on any access of the host; a device inside computes, on memory elsewhere. An
+// address that is not the device's own is an error of the program that names the operand.
+class GuardedDevice final : public Device {
+ public:
+  explicit GuardedDevice(std::unique_ptr<Device> inside);
+  ~GuardedDevice() override;
+
+  std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override;
+  std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
+  std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
+
+  DeviceMemory allocate(size_t bytes) override;
+  bool shares_host_memory() const override { return false; }
+  void upload(std::span<const float> host, std::span<float> to) override;
+  void download(std::span<const float> from, std::span<float> host) override;
+  void fill(std::span<float> values, float value) override;
+  void copy(std::span<const float> from, std::span<float> to) override;
+  void add(std::span<float> into, std::span<const float> from) override;
+  void scale(std::span<float> values, float factor) override;
+  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                     std::span<double> sums) override;
+  std::string description() const override;
+
+ private:
+  std::unique_ptr<Device> inside_;
+  std::shared_ptr<GuardedMemory> memory_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <span>
+
+#include "base/buffer.h"
+
+namespace lockstep {
+
+// Pairs of memory: reserved addresses that nobody may follow, and the buffers that stand for them.
+class GuardedMemory {
+ public:
+  std::byte* reserve(size_t bytes);
+  void release(std::byte* address);
+
+  // The buffer's address for a reserved one; null stays null.
+  template <typename T>
+  T* inside(T* address, const char* operand) const {
+    return reinterpret_cast<T*>(find(reinterpret_cast<const std::byte*>(address), operand));
+  }
+  template <typename T>
+  std::span<T> inside(std::span<T> values, const char* operand) const {
+    return {values.empty() ? nullptr : inside(values.data(), operand), values.size()};
+  }
+  void expect_host(const void* address, const char* operand) const;
+
+ private:
+  struct Range {
+    size_t bytes;  // reserved: whole pages
+    Buffer buffer;
+  };
+  std::byte* find(const std::byte* address, const char* operand) const;
+  bool holds(const std::byte* address) const;
+
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, Range> ranges_;  // by reserved address
+};
+
+}  // namespace lockstep
