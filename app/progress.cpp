@@ -110,7 +110,7 @@ void Progress::epoch_done(const EpochReport& r) {
 }
 
 std::string summary_table(const Summary& s, const std::string& folder) {
-  std::string ending = ending_name(s.ending);
+  std::string ending = to_text(s.ending);
   if (s.loss_rose())
     ending += fmt::format(", but the loss rose from {:.4g} to {:.4g}: nothing was learnt",
                           s.first_loss, s.train_loss);

@@ -20,7 +20,7 @@ void note_unchecked(const fs::path& folder) {
              folder.string());
 }
 
-SavedData load_for(const SavedRun& run, const std::string& name, const std::string& split) {
+SavedData load_for(const SavedRun& run, const std::string& name, SplitPart split) {
   DataConfig config = run.config.data;
   const bool reads_text = run.network->output().is_sequence();
   if (reads_text) {
@@ -41,15 +41,12 @@ SavedData load_for(const SavedRun& run, const std::string& name, const std::stri
                                      &run.normalizer)};
   const DataSplits& s = data.splits;
   const bool whole_file = reads_text && !name.empty();
-  data.part = split == "train" || whole_file ? s.train.get()
-              : split == "test"              ? s.test.get()
-                                             : s.validation.get();
+  data.part = s.part(whole_file ? SplitPart::train : split);
   if (!data.part) {
     std::vector<std::string> parts;
-    if (s.train) parts.emplace_back("train");
-    if (s.validation) parts.emplace_back("validation");
-    if (s.test) parts.emplace_back("test");
-    throw UserError("{} has no {} part; try --split {}", s.provenance, split,
+    for (const SplitPart part : {SplitPart::train, SplitPart::validation, SplitPart::test})
+      if (s.part(part)) parts.emplace_back(to_text(part));
+    throw UserError("{} has no {} part; try --split {}", s.provenance, to_text(split),
                     fmt::join(parts, " or --split "));
   }
   if (!(data.part->sample_shape() == run.network->input()))

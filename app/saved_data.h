@@ -19,7 +19,7 @@ struct SavedData {
   const Dataset* part = nullptr;
 };
 
-// `name`: a data set, or empty for the run's own; `split`: train, validation or test.
-SavedData load_for(const SavedRun& run, const std::string& name, const std::string& split);
+// `name`: a data set, or empty for the run's own.
+SavedData load_for(const SavedRun& run, const std::string& name, SplitPart split);
 
 }  // namespace lockstep

@@ -1,25 +1,17 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/memory.h"
-#include "base/statistics.h"
 #include "base/undisturbed.h"
-#include "bench_ranks.h"
-#include "comm/backend/self.h"
+#include "job/benchmark.h"
 #include "job/ranks.h"
-#include "nn/program.h"
 #include "rank_options.h"
-#include "tensor/peak.h"
 #include "text.h"
 #include "train/held_batches.h"
 #include "train/presets.h"
 #include "train/shares.h"
-#include "train/step_probe.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -36,32 +28,93 @@ struct Options {
   bool json = false;
 };
 
-// Adds up the time of each layer and direction; what layers consist of counts with them.
-class Stopwatch final : public PassListener {
- public:
-  Stopwatch(const Clock& clock, const Sequence& sequence) : clock_(clock) {
-    for (const Sequence::Step& step : sequence.steps()) layers_.insert(step.name);
-  }
-  void restart() { last_ = clock_.seconds(); }
-  void lap(const std::string& what) {
-    const double now = clock_.seconds();
-    samples_[what].push_back(now - last_);
-    last_ = now;
-  }
-  void layer_done(const std::string& layer, bool backward, std::span<float>) override {
-    if (layers_.contains(layer)) lap((backward ? "backward " : "forward ") + layer);
-  }
-  double middle(const std::string& what) const {
-    const auto found = samples_.find(what);
-    return found == samples_.end() ? 0 : median(found->second);
-  }
+using Json = nlohmann::ordered_json;
 
- private:
-  const Clock& clock_;
-  double last_ = 0;
-  std::set<std::string> layers_;
-  std::map<std::string, std::vector<double>> samples_;
-};
+// The figures that both kinds of benchmark print.
+void add_steps(Json& json, const BenchmarkSteps& steps) {
+  json["steps"] = steps.seconds.size();
+  json["samples_per_second"] = steps.rate(steps.typical());
+  json["best_samples_per_second"] = steps.rate(steps.best());
+  json["step_ms"] = steps.typical() * 1e3;
+  json["undisturbed_step_ms"] = undisturbed(steps.seconds) * 1e3;
+  json["best_step_ms"] = steps.best() * 1e3;
+}
+
+std::string text_of(const BenchmarkSteps& steps) {
+  return fmt::format(
+      "{} samples/s (median of {} steps, {:.4g} ms each; undisturbed {:.4g} ms; best {})\n",
+      with_commas(static_cast<int64_t>(steps.rate(steps.typical()))), steps.seconds.size(),
+      steps.typical() * 1e3, undisturbed(steps.seconds) * 1e3,
+      with_commas(static_cast<int64_t>(steps.rate(steps.best()))));
+}
+
+void print(const RankBenchmark& r, const RunConfig& config, const HeldBatches& held,
+           const Communicator& ranks, bool as_json) {
+  const ParallelFigures& f = r.figures;
+  if (as_json) {
+    Json json{{"name", config.name},
+              {"data", held.provenance},
+              {"device", r.steps.device},
+              {"ranks", ranks.size()},
+              {"backend", ranks.backend()},
+              {"strategy", config.parallel.strategy},
+              {"oversubscribed", f.oversubscribed},
+              {"batch_per_rank", r.batch_per_rank},
+              {"global_batch", r.global_batch}};
+    add_steps(json, r.steps);
+    json["computing_share"] = f.computing_share;
+    json["hidden_communication_share"] = f.hidden_share;
+    json["exposed_communication_share"] = f.exposed_share;
+    json["waiting_share"] = f.waiting_share;
+    json["diagnosis"] = f.diagnosis;
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{}{}, batch {} per rank, {} global, {}, {}\n{} ranks, {}, strategy {}{}\n",
+             r.affinity_map, config.name, r.batch_per_rank, r.global_batch, r.steps.device,
+             held.provenance, ranks.size(), ranks.backend(), config.parallel.strategy,
+             f.oversubscribed ? ", oversubscribed" : "");
+  fmt::print("{}", text_of(r.steps));
+  fmt::print("computing {}, communication {} (and {} hidden), waiting {}\n",
+             percent(f.computing_share), percent(f.exposed_share), percent(f.hidden_share),
+             percent(f.waiting_share));
+  if (!f.diagnosis.empty()) fmt::print("{}\n", f.diagnosis);
+}
+
+void print(const Benchmark& b, const RunConfig& config, const HeldBatches& held, bool as_json) {
+  if (as_json) {
+    Json layers = Json::array();
+    for (const LayerTimes& l : b.layers)
+      layers.push_back({{"layer", l.layer},
+                        {"forward_ms", l.forward * 1e3},
+                        {"backward_ms", l.backward * 1e3},
+                        {"kernel", l.kernel}});
+    Json json{{"name", config.name},
+              {"data", held.provenance},
+              {"device", b.steps.device},
+              {"batch", held.rows},
+              {"threads", config.device.threads}};
+    add_steps(json, b.steps);
+    json["update_ms"] = b.update * 1e3;
+    json["layers"] = layers;
+    json["dense_equivalent_flops_per_sample"] = b.flops;
+    json["sgemm_peak_flops"] = b.sgemm_peak;
+    json["share_of_sgemm_peak"] = b.share_of_peak();
+    json["peak_memory_bytes"] = peak_memory_bytes();
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  std::vector<std::vector<std::string>> rows = {{"layer", "forward ms", "backward ms", "kernel"}};
+  for (const LayerTimes& l : b.layers)
+    rows.push_back({l.layer, fmt::format("{:.4g}", l.forward * 1e3),
+                    fmt::format("{:.4g}", l.backward * 1e3), l.kernel});
+  rows.push_back({"update", fmt::format("{:.4g}", b.update * 1e3), "", config.optimizer.name});
+  fmt::print("{}, batch {}, {}, {}\n\n{}\n{}", config.name, held.rows, b.steps.device,
+             held.provenance, table(rows), text_of(b.steps));
+  fmt::print(
+      "{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} per sample)\n",
+      b.share_of_peak() * 100, b.sgemm_peak / 1e9, short_count(b.flops));
+}
 
 void bench(const Options& options) {
   RunConfig config = find_config(options.config, options.changes);
@@ -78,93 +131,14 @@ void bench(const Options& options) {
   };
   if (config.parallel.ranks > 1) {
     run_ranks(config, [&](Communicator& ranks) {
-      bench_rank(config, held_batches(), options.seconds, options.json, ranks);
+      const HeldBatches held = held_batches();
+      if (const auto result = run_rank_benchmark(config, held, options.seconds, ranks))
+        print(*result, config, held, ranks, options.json);
     });
     return;
   }
-  const WallClock clock;
   const HeldBatches held = held_batches();
-  const int64_t batch = held.rows;
-  const std::unique_ptr<Device> device = make_device(config.device);
-  const std::unique_ptr<Communicator> self = make_self_communicator();
-  config.parallel = {};
-  StepProbe probe(config, held, batch, *self, *device, clock);
-  probe.initialise();
-  const Sequence& sequence = probe.program().sequence();
-  Stopwatch watch(clock, sequence);
-  const auto watch_step = [&] {  // which takes time itself
-    probe.program().listen(&watch);
-    probe.before_micro_batch([&](int64_t) { watch.restart(); });
-    probe.run(1);
-    watch.lap("update");
-    probe.program().listen(nullptr);
-    probe.before_micro_batch(nullptr);
-  };
-  probe.run(5);
-  const double first = std::max(probe.step_seconds().back(), 1e-7);
-  const auto between = std::clamp(static_cast<int64_t>(0.01 / first), int64_t{4}, int64_t{1000});
-  std::vector<double> steps;  // seconds each
-  const double began = clock.seconds();
-  while (clock.seconds() - began < options.seconds || steps.size() < 10) {
-    watch_step();
-    probe.run(between);
-    steps.insert(steps.end(), probe.step_seconds().begin(), probe.step_seconds().end());
-  }
-
-  const double step = median(steps), best = *std::ranges::min_element(steps);
-  const double rate = static_cast<double>(batch) / step;
-  // Dense-equivalent work: forward, and as much again for the gradients of weights and of inputs
-  // (which the first layer with weights does not need).
-  double flops = 0;
-  for (const Sequence::Step& s : sequence.steps()) flops += s.flops * (s.weights_below ? 3 : 2);
-  const double peak = sgemm_peak(config.device.threads, clock);
-  const double share = flops * rate / peak;
-
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
-  std::vector<std::vector<std::string>> rows = {{"layer", "forward ms", "backward ms", "kernel"}};
-  for (const Sequence::Step& s : sequence.steps()) {
-    const double forward = watch.middle("forward " + s.name) * 1e3;
-    const double backward = watch.middle("backward " + s.name) * 1e3;
-    rows.push_back({s.name, fmt::format("{:.4g}", forward), fmt::format("{:.4g}", backward),
-                    s.kernel->name()});
-    layers.push_back({{"layer", s.name},
-                      {"forward_ms", forward},
-                      {"backward_ms", backward},
-                      {"kernel", s.kernel->name()}});
-  }
-  rows.push_back(
-      {"update", fmt::format("{:.4g}", watch.middle("update") * 1e3), "", config.optimizer.name});
-  if (options.json) {
-    const nlohmann::ordered_json json{
-        {"name", config.name},
-        {"data", held.provenance},
-        {"device", device->description()},
-        {"batch", batch},
-        {"threads", config.device.threads},
-        {"steps", steps.size()},
-        {"samples_per_second", rate},
-        {"best_samples_per_second", static_cast<double>(batch) / best},
-        {"step_ms", step * 1e3},
-        {"undisturbed_step_ms", undisturbed(steps) * 1e3},
-        {"best_step_ms", best * 1e3},
-        {"update_ms", watch.middle("update") * 1e3},
-        {"layers", layers},
-        {"dense_equivalent_flops_per_sample", flops},
-        {"sgemm_peak_flops", peak},
-        {"share_of_sgemm_peak", share},
-        {"peak_memory_bytes", peak_memory_bytes()}};
-    fmt::print("{}\n", json.dump(2));
-    return;
-  }
-  fmt::print("{}, batch {}, {}, {}\n\n{}\n", config.name, batch, device->description(),
-             held.provenance, table(rows));
-  fmt::print("{} samples/s (median of {} steps, {:.4g} ms each; undisturbed {:.4g} ms; best {})\n",
-             with_commas(static_cast<int64_t>(rate)), steps.size(), step * 1e3,
-             undisturbed(steps) * 1e3,
-             with_commas(static_cast<int64_t>(static_cast<double>(batch) / best)));
-  fmt::print(
-      "{:.0f}% of the sgemm peak ({:.1f} GFLOP/s) in dense-equivalent flops ({} per sample)\n",
-      share * 100, peak / 1e9, short_count(flops));
+  print(run_benchmark(config, held, options.seconds), config, held, options.json);
 }
 
 }  // namespace

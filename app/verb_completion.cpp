@@ -82,6 +82,9 @@ void fish(const Words& words) {
   fmt::print("complete -c lockstep -l set -x -a '{}'\n", fmt::join(words.keys, " "));
 }
 
+const std::map<std::string, void (*)(const Words&)> shells = {
+    {"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
 }  // namespace
 
 void add_completion_verb(CLI::App& app) {
@@ -92,14 +95,10 @@ Examples:
   source <(lockstep completion bash)
   lockstep completion fish > ~/.config/fish/completions/lockstep.fish
 )");
-  verb->add_option("shell", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  verb->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(shells));
   verb->callback([shell, &app] {
     const Words words(app);
-    if (*shell == "bash") bash(words);
-    if (*shell == "zsh") zsh(words);
-    if (*shell == "fish") fish(words);
+    shells.at (*shell)(words);
   });
 }
 

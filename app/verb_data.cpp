@@ -14,6 +14,7 @@
 #include "data/contact_sheet.h"
 #include "data/counts.h"
 #include "data/fetch.h"
+#include "data/load.h"
 #include "data/sources/registry.h"
 
 namespace lockstep {
@@ -110,7 +111,7 @@ std::vector<int64_t> parse_rows(const Options& options, const SourceData& data) 
   const int64_t first = parse_row(std::string_view(text).substr(0, dots), text);
   const int64_t last =
       dots == std::string::npos ? first : parse_row(std::string_view(text).substr(dots + 2), text);
-  const bool test = options.split == "test";
+  const bool test = from_text<SplitPart>(options.split) == SplitPart::test;
   const int64_t size = test ? data.test_rows() : data.train_rows;
   if (size == 0) throw UserError("{} has no test part", data.provenance);
   if (first > last || last >= size)

@@ -99,16 +99,13 @@ void look_at_cores(Report& r) {
 }
 
 void look_at_memory(Report& r) {
+  static const std::map<std::string, const char*> rows = {{"MemTotal:", "memory"},
+                                                          {"MemAvailable:", "memory free"}};
   std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  int64_t kilobytes = 0;
-  while (file >> key >> kilobytes >> unit) {
-    if (key == "MemTotal:") r.add("memory", fmt::format("{:.1f} GB", double(kilobytes) / 1e6));
-    if (key == "MemAvailable:") {
-      r.add("memory free", fmt::format("{:.1f} GB", double(kilobytes) / 1e6));
-      break;
-    }
-  }
+  std::string key, rest;
+  for (double kilobytes = 0; file >> key >> kilobytes && std::getline(file, rest);)
+    if (const auto row = rows.find(key); row != rows.end())
+      r.add(row->second, fmt::format("{:.1f} GB", kilobytes / 1e6));
   struct statvfs shared {};
   if (::statvfs("/dev/shm", &shared) == 0) {
     const double bytes = double(shared.f_bavail) * double(shared.f_frsize);

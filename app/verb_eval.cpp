@@ -20,7 +20,7 @@ struct Options {
 
 void eval(const Options& options) {
   const SavedRun run = open_run(options.run);
-  const SavedData data = load_for(run, options.data, options.split);
+  const SavedData data = load_for(run, options.data, from_text<SplitPart>(options.split).value());
   const std::unique_ptr<Device> device = make_device(run.config.device);
   run.parameters->move_to(*device);
   // A language model has an answer a position.
@@ -64,7 +64,7 @@ Examples:
   verb->add_option("--data", options->data,
                    "another data set than the run's own; of a language model, a text file");
   verb->add_option("--split", options->split, "which part")
-      ->check(CLI::IsMember({"train", "validation", "test"}));
+      ->check(CLI::IsMember(all_texts<SplitPart>()));
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { eval(*options); });
 }

@@ -64,7 +64,7 @@ void predict_images(const Options& options, const SavedRun& run, Program& progra
 }
 
 void predict_data(const Options& options, const SavedRun& run, Program& program) {
-  const SavedData data = load_for(run, options.data, options.split);
+  const SavedData data = load_for(run, options.data, from_text<SplitPart>(options.split).value());
   const int64_t outputs = run.network->output().elements();
   std::vector<float> logits;
   int64_t correct = 0;
@@ -132,7 +132,7 @@ Examples:
   verb->add_option("images", options->images, "PNG or JPEG files");
   verb->add_option("--data", options->data, "a data set instead of images");
   verb->add_option("--split", options->split, "which part of it")
-      ->check(CLI::IsMember({"train", "validation", "test"}));
+      ->check(CLI::IsMember(all_texts<SplitPart>()));
   verb->add_option("--logits", options->logits, "write the outputs as a NumPy array");
   verb->add_flag("--invert", options->invert,
                  "the pictures are dark on light, the training data light on dark");

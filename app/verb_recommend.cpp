@@ -68,7 +68,7 @@ void measure(const Options& options, const SavedRun& run, const PostDataset& pos
 
 void recommend(const Options& options) {
   const SavedRun run = open_run(options.run);
-  const SavedData data = load_for(run, "", "train");
+  const SavedData data = load_for(run, "", SplitPart::train);
   const PostDataset* posts = posts_of(*data.part);
   if (!posts)
     throw UserError("{} was trained on {}, which has no accounts to recommend; train a tweets-mlp",

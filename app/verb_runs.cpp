@@ -30,10 +30,10 @@ void list(const Options& options) {
   Json json = Json::array();
   std::vector<std::vector<std::string>> rows = {{"run", "what", "state", "date (UTC)", "MB"}};
   for (const ListedRun& run : runs) {
-    rows.push_back({printable(run.name), run.kind, printable(run.state), run.date,
+    rows.push_back({printable(run.name), to_text(run.kind), printable(run.state), run.date,
                     fmt::format("{:.1f}", static_cast<double>(run.bytes) / 1e6)});
     json.push_back({{"name", run.name},
-                    {"kind", run.kind},
+                    {"kind", to_text(run.kind)},
                     {"state", run.state},
                     {"date", run.date},
                     {"bytes", run.bytes}});
@@ -51,7 +51,8 @@ bool confirmed(const std::string& question) {
   fmt::print(stderr, "{} [y/N] ", question);
   std::string answer;
   std::getline(std::cin, answer);
-  return answer == "y" || answer == "Y" || answer == "yes";
+  constexpr std::array yes = {"y", "Y", "yes"};
+  return std::ranges::find(yes, answer) != yes.end();
 }
 
 void remove(const Options& options) {
@@ -68,7 +69,7 @@ void remove(const Options& options) {
     if (found == runs.end())
       throw UserError("there is no run '{}' in {}; {}", printable(name), runs_folder().string(),
                       suggestion(name, known));
-    if (found->state == "running")
+    if (found->running)
       throw UserError("{} is being written; wait for it to end, or stop it first", name);
     bytes += static_cast<double>(found->bytes);
     names.push_back(name);

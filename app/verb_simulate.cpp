@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string config;
   std::vector<std::string> changes, disturbances;
-  std::string cluster = "this", profile, engine, collectives = "ompi", affinity, out;
+  std::string cluster = this_machine_cluster, profile, engine, collectives = "ompi", affinity, out;
   std::vector<std::string> strategies, backends;
   std::vector<int64_t> ranks, nodes, batches;
   std::vector<std::string> limits;
@@ -39,11 +39,11 @@ struct Options {
 
 void list_clusters() {
   std::vector<std::vector<std::string>> rows = {{"cluster", "nodes", "cores", "network", "what"}};
-  rows.push_back({"this", "1", "", "", "this machine, as calibrated"});
+  rows.push_back({this_machine_cluster, "1", "", "", "this machine, as calibrated"});
   for (const ShippedCluster& shipped : shipped_clusters()) {
     const Cluster c = parse_cluster(shipped.text, shipped.name);
     rows.push_back({shipped.name, std::to_string(c.nodes()), std::to_string(c.kinds[0].cores),
-                    c.nodes() > 1 ? topology_name(c.topology) : "", c.about});
+                    c.nodes() > 1 ? to_text(c.topology) : "", c.about});
   }
   fmt::print("{}", table(rows));
 }
@@ -99,7 +99,7 @@ Prediction baseline_of(const std::vector<Prediction>& results, const SimulatedPo
 // Many ways are compared by closed forms.
 Engine engine_of(const Options& options) {
   if (options.engine.empty()) return options.sweep ? Engine::analytic : Engine::simgrid;
-  return options.engine == "analytic" ? Engine::analytic : Engine::simgrid;
+  return from_text<Engine>(options.engine).value();
 }
 
 // The folder of a point: of several, one each, named by what differs between them.
@@ -134,7 +134,7 @@ void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>&
                       Predictor& predictor, const fs::path& folder) {
   if (options.samples > 0)
     throw UserError("--numerics trains on the samples there are; leave --samples out");
-  if (options.engine == "analytic")
+  if (from_text<Engine>(options.engine) == Engine::analytic)
     throw UserError("--numerics needs every message; use --engine simgrid");
   const InterruptGuard interrupt;
   const WallClock wall;
@@ -288,15 +288,14 @@ void simulate(const Options& options) {
       all.back()["strategy"] = points[i].config.parallel.strategy;
       all.back()["backend"] = to_text(points[i].config.parallel.backend);
     }
-    fmt::print("{}\n",
-               Json{{"name", config.name},
-                    {"simulated", true},
-                    {"cluster", predictor.cluster.name},
-                    {"profile", predictor.profile.machine},
-                    {"engine", engine_of(options) == Engine::simgrid ? "simgrid" : "analytic"},
-                    {"points", all},
-                    {"baseline", to_json(baseline)}}
-                   .dump(2));
+    fmt::print("{}\n", Json{{"name", config.name},
+                            {"simulated", true},
+                            {"cluster", predictor.cluster.name},
+                            {"profile", predictor.profile.machine},
+                            {"engine", to_text(engine_of(options))},
+                            {"points", all},
+                            {"baseline", to_json(baseline)}}
+                           .dump(2));
     return;
   }
   print_head(config.name, predictor, "strategy " + points.front().config.parallel.strategy);
@@ -363,7 +362,7 @@ Examples:
       ->check(CLI::Range(1, 1000));
   verb->add_option("--engine", options->engine,
                    "simgrid: every message; analytic: closed forms, for very many ranks")
-      ->check(CLI::IsMember({"simgrid", "analytic"}));
+      ->check(CLI::IsMember(all_texts<Engine>()));
   verb->add_option("--collectives", options->collectives,
                    "whose choice of algorithms the collectives left to MPI follow: Open MPI's, "
                    "MPICH's, or SimGrid's plain ones")

@@ -103,15 +103,26 @@ CoreMask core_mask() {
   return mask;
 }
 
+AffinityKind affinity_kind(const std::string& affinity) {
+  return from_text<AffinityKind>(affinity).value_or(AffinityKind::list);
+}
+
 std::vector<std::vector<int>> plan_affinity(const std::string& affinity, int ranks, int threads,
                                             const std::vector<Core>& cores) {
   std::vector<std::vector<int>> plan(static_cast<size_t>(ranks));
-  if (affinity == "none") return plan;
   std::vector<int> order;
-  if (affinity == "compact")
-    for (const Core& core : cores) order.push_back(core.id);
-  else
-    order = affinity == "scatter" ? scattered(cores) : listed(affinity, cores);
+  switch (affinity_kind(affinity)) {
+    case AffinityKind::none:
+      return plan;
+    case AffinityKind::compact:
+      for (const Core& core : cores) order.push_back(core.id);
+      break;
+    case AffinityKind::scatter:
+      order = scattered(cores);
+      break;
+    case AffinityKind::list:
+      order = listed(affinity, cores);
+  }
   size_t next = 0;
   for (std::vector<int>& mine : plan)
     for (int t = 0; t < threads; ++t) {

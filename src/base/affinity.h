@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_text.h"
+
 namespace lockstep {
 
 // A core as the kernel numbers it, and where it sits.
@@ -18,6 +20,12 @@ std::vector<Core> allowed_cores();  // that this process may use, by number
 // Cores as bits, for putting those of several ranks together.
 using CoreMask = std::array<uint64_t, 16>;
 CoreMask core_mask();  // that the calling thread may use
+
+// What parallel.affinity asks for. A list is anything else than the other three.
+enum class AffinityKind { none, compact, scatter, list };
+template <>
+inline constexpr auto enum_texts<AffinityKind> = std::array{"none", "compact", "scatter"};
+AffinityKind affinity_kind(const std::string& affinity);
 
 // The cores each of `ranks` ranks on this machine is bound to, `threads` each.
 //   none     nothing is bound: empty lists

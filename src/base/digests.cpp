@@ -63,7 +63,7 @@ std::optional<Digests> read_digests(const fs::path& folder) {
     uint64_t digest = 0;
     const auto [end, error] = std::from_chars(from, to, digest, 16);
     if (error != std::errc() || end != to) throw damaged();
-    whole = name == "digests.txt";
+    whole = name == digests_file;
     if (whole && digest != digest_of_text(std::string_view(text).substr(0, before)))
       throw damaged();
     if (!whole) digests.files[name] = digest;

@@ -18,6 +18,8 @@ struct Digests {
   std::map<std::string, uint64_t> files;  // by name
 };
 
+inline constexpr const char* digests_file = "digests.txt";
+
 uint64_t digest_of(std::span<const uint8_t> content);
 uint64_t digest_of_file(const fs::path& path);
 

@@ -23,8 +23,9 @@ std::vector<int64_t> kept(std::span<const int64_t> counts) {
 Request MessageCommunicator::all_reduce(std::span<const float> from, std::span<float> to) {
   if (carries(from.size_bytes())) copy(from, to);
   if (size() == 1) return {};
-  const int tag = tag_for("all-reduce", from.size_bytes());
-  return start(all_reduce_by_messages(*this, to, tag), "all-reduce", from.size_bytes(), nullptr);
+  const int tag = tag_for(Collective::all_reduce, from.size_bytes());
+  return start(all_reduce_by_messages(*this, to, tag), Collective::all_reduce, from.size_bytes(),
+               nullptr);
 }
 
 Request MessageCommunicator::reduce(std::span<const float> from, std::span<float> to, int root) {
@@ -35,45 +36,46 @@ Request MessageCommunicator::reduce(std::span<const float> from, std::span<float
   }
   if (carries(from.size_bytes())) copy(from, to);
   if (size() == 1) return {};
-  const int tag = tag_for("reduce", from.size_bytes());
-  return start(reduce_by_messages(*this, to, root, tag), "reduce", from.size_bytes(),
+  const int tag = tag_for(Collective::reduce, from.size_bytes());
+  return start(reduce_by_messages(*this, to, root, tag), Collective::reduce, from.size_bytes(),
                std::move(scratch));
 }
 
 Request MessageCommunicator::reduce_scatter(std::span<const float> from, std::span<float> to) {
-  const int tag = tag_for("reduce-scatter", from.size_bytes());
-  return start(reduce_scatter_by_messages(*this, from, to, tag), "reduce-scatter",
+  const int tag = tag_for(Collective::reduce_scatter, from.size_bytes());
+  return start(reduce_scatter_by_messages(*this, from, to, tag), Collective::reduce_scatter,
                from.size_bytes(), nullptr);
 }
 
 Request MessageCommunicator::broadcast(Bytes data, int root) {
   if (size() == 1) return {};
-  const int tag = tag_for("broadcast", data.size());
-  return start(broadcast_by_messages(*this, data, root, tag), "broadcast", data.size(), nullptr);
+  const int tag = tag_for(Collective::broadcast, data.size());
+  return start(broadcast_by_messages(*this, data, root, tag), Collective::broadcast, data.size(),
+               nullptr);
 }
 
 Request MessageCommunicator::gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts,
                                     int root) {
   if (rank() == root) copy(mine, piece_of(all, counts, root));
-  const int tag = tag_for("gather", mine.size());
-  return start(gather_by_messages(*this, mine, all, kept(counts), root, tag), "gather", mine.size(),
-               nullptr);
+  const int tag = tag_for(Collective::gather, mine.size());
+  return start(gather_by_messages(*this, mine, all, kept(counts), root, tag), Collective::gather,
+               mine.size(), nullptr);
 }
 
 Request MessageCommunicator::scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts,
                                      int root) {
   if (rank() == root) copy(piece_of(all, counts, root), mine);
-  const int tag = tag_for("scatter", mine.size());
-  return start(scatter_by_messages(*this, all, mine, kept(counts), root, tag), "scatter",
+  const int tag = tag_for(Collective::scatter, mine.size());
+  return start(scatter_by_messages(*this, all, mine, kept(counts), root, tag), Collective::scatter,
                mine.size(), nullptr);
 }
 
 Request MessageCommunicator::all_gather(ConstBytes mine, Bytes all,
                                         std::span<const int64_t> counts) {
   copy(mine, piece_of(all, counts, rank()));
-  const int tag = tag_for("all-gather", all.size());
-  return start(all_gather_by_messages(*this, all, kept(counts), tag), "all-gather", all.size(),
-               nullptr);
+  const int tag = tag_for(Collective::all_gather, all.size());
+  return start(all_gather_by_messages(*this, all, kept(counts), tag), Collective::all_gather,
+               all.size(), nullptr);
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "comm/collective.h"
 #include "comm/communicator.h"
 #include "comm/task.h"
 
@@ -22,9 +23,9 @@ class MessageCommunicator : public Communicator {
  protected:
   // A tag for the messages of one operation on `bytes` bytes: negative, and not in use by another
   // operation under way.
-  virtual int tag_for(const char* operation, size_t bytes) = 0;
+  virtual int tag_for(Collective operation, size_t bytes) = 0;
   // Begins an operation. `scratch`: memory that the task works on and nobody else keeps.
-  virtual Request start(Task task, const char* operation, size_t bytes,
+  virtual Request start(Task task, Collective operation, size_t bytes,
                         std::unique_ptr<float[]> scratch) = 0;
   // Whether the numbers in messages of this size matter; in a simulation they may not.
   virtual bool carries(size_t) const { return true; }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/enum_text.h"
 #include "data/data_config.h"
 #include "data/dataset.h"
 #include "data/normalizer.h"
@@ -12,9 +13,16 @@
 
 namespace lockstep {
 
+enum class SplitPart { train, validation, test };
+template <>
+inline constexpr auto enum_texts<SplitPart> = std::array{"train", "validation", "test"};
+
 // A data set in parts, ready to train on. Validation and test are null where there is none.
 struct DataSplits {
   std::unique_ptr<Dataset> train, validation, test;
+  const Dataset* part(SplitPart part) const {
+    return std::array{train.get(), validation.get(), test.get()}[static_cast<size_t>(part)];
+  }
   std::string provenance;  // "mnist (full, 60,000 + 10,000)", and how it was split
   Normalizer normalizer;   // made from the training part, applied to all parts
   std::shared_ptr<const Tokenizer> tokenizer;  // of text; else null

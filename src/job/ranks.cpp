@@ -92,7 +92,7 @@ std::string resume_command(const std::string& verb, const fs::path& folder, Comm
 }
 
 std::string bind_rank(const RunConfig& config, Communicator& ranks) {
-  if (config.parallel.affinity == "none") return "";
+  if (affinity_kind(config.parallel.affinity) == AffinityKind::none) return "";
   const LocalRank local = local_rank(ranks);
   const std::vector<Core> cores = allowed_cores();
   const std::vector<std::vector<int>> plan =

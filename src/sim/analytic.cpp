@@ -82,10 +82,10 @@ class AnalyticCommunicator final : public Communicator {
     return start(forms_.broadcast(static_cast<double>(data.size())));
   }
   Request gather(ConstBytes mine, Bytes, std::span<const int64_t>, int) override {
-    return start(forms_.all_to_one(static_cast<double>(mine.size()), "gather"));
+    return start(forms_.all_to_one(static_cast<double>(mine.size()), Collective::gather));
   }
   Request scatter(ConstBytes, Bytes mine, std::span<const int64_t>, int) override {
-    return start(forms_.all_to_one(static_cast<double>(mine.size()), "scatter"));
+    return start(forms_.all_to_one(static_cast<double>(mine.size()), Collective::scatter));
   }
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
     // All ranks say what this one says.

@@ -44,7 +44,7 @@ std::vector<std::string> cautions_for(const PredictedFrom& from, const Predictio
         "extrapolated by Amdahl's law ({:.0f}% of a step does not get faster with "
         "threads)",
         threads, profile.cores, profile.cores, known_scaling(point, data, profile).serial * 100));
-  if (cluster.name != "this") {
+  if (!cluster.is_this_machine) {
     double slowest = 1e300, quickest = 0;
     for (int i = 0; i < point.nodes; ++i) {
       slowest = std::min(slowest, cluster.node(i).speed);
@@ -105,7 +105,7 @@ void state_certainty(Prediction& r, const PredictedFrom& from) {
   r.cautions = cautions_for(from, r);
 
   double unsure = model_error;
-  if (cluster.name != "this" && cluster.speed_of(0) != 1) unsure += 0.15;
+  if (!cluster.is_this_machine && cluster.speed_of(0) != 1) unsure += 0.15;
   if (r.oversubscribed) unsure += 0.25;
   if (is_crowded(point, profile)) unsure += 0.05;
   if (r.extrapolated) unsure += 0.15;

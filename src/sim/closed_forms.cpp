@@ -57,16 +57,16 @@ double ClosedForms::seconds(const Round& round) const {
   return round.latency + round.transfer + round.processor / speed_;
 }
 
-Round ClosedForms::by_threads(const char* operation, double bytes) const {
-  const auto found = job_.profile.threads.find(operation);
+Round ClosedForms::by_threads(Collective operation, double bytes) const {
+  const auto found = job_.profile.threads.find(to_text(operation));
   return {0, 0, found == job_.profile.threads.end() ? 0 : found->second.at(bytes), 1};
 }
 
-Round ClosedForms::local(const char* operation, double bytes) const {
+Round ClosedForms::local(Collective operation, double bytes) const {
   return {local_.latency(), 0, local_.of(operation, bytes), 1};
 }
 
-Round ClosedForms::local_part(const char* operation, double whole, double part) const {
+Round ClosedForms::local_part(Collective operation, double whole, double part) const {
   return {local_.latency(), 0, local_.part_of(operation, whole, part), 1};
 }
 
@@ -106,12 +106,12 @@ Round ClosedForms::between(int64_t from, int64_t to, double bytes, double flows)
   return round;
 }
 
-Round ClosedForms::swap(const char* operation, double whole, int64_t distance, double part) const {
+Round ClosedForms::swap(Collective operation, double whole, int64_t distance, double part) const {
   if (distance < per_node_) return local_part(operation, whole, part);
   return remote(distance / per_node_, part, static_cast<double>(per_node_));
 }
 
-std::vector<Round> ClosedForms::halving(const char* operation, double bytes) const {
+std::vector<Round> ClosedForms::halving(Collective operation, double bytes) const {
   std::vector<Round> rounds;
   double part = bytes;
   for (int64_t distance = 1; distance < ranks_; distance *= 2) {
@@ -128,7 +128,7 @@ std::vector<Round> ClosedForms::halving(const char* operation, double bytes) con
 // One message leaves and one enters each node. Where ranks wait for each other the slowest hop sets
 // the pace; small messages are on their way at once, and then it is the way round the ring that
 // does.
-Round ClosedForms::ring_step(const char* operation, double whole, double part) const {
+Round ClosedForms::ring_step(Collective operation, double whole, double part) const {
   const Round inside = local_part(operation, whole, part);
   if (nodes_ == 1) return inside;
   const Round out = remote(1, part, 1), across = farthest(part);
@@ -147,10 +147,10 @@ Round ClosedForms::ring_step(const char* operation, double whole, double part) c
 
 std::vector<Round> ClosedForms::all_reduce(double bytes) const {
   if (ranks_ == 1) return {};
-  if (job_.backend == Backend::threads) return {by_threads("all-reduce", bytes)};
-  if (is_power_of_two()) return halving("all-reduce", bytes);
+  if (job_.backend == Backend::threads) return {by_threads(Collective::all_reduce, bytes)};
+  if (is_power_of_two()) return halving(Collective::all_reduce, bytes);
   const double part = bytes / static_cast<double>(ranks_);
-  Round step = ring_step("all-reduce", bytes, part);
+  Round step = ring_step(Collective::all_reduce, bytes, part);
   step.times = ranks_ - 1;
   Round adding = step;
   adding.latency *= pieces_added(part);
@@ -161,11 +161,11 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
 // Powers of two take the steps of an all-reduce; of the last ones only those towards the root.
 std::vector<Round> ClosedForms::reduce(double bytes) const {
   if (ranks_ == 1) return {};
-  if (job_.backend == Backend::threads) return {by_threads("reduce", bytes)};
-  if (is_power_of_two()) return halving("reduce", bytes);
+  if (job_.backend == Backend::threads) return {by_threads(Collective::reduce, bytes)};
+  if (is_power_of_two()) return halving(Collective::reduce, bytes);
   // Whole arrays, up a tree: when each has those of the ranks below it.
   std::vector<double> complete(static_cast<size_t>(ranks_));
-  const Round inside = local_part("reduce", bytes, bytes);
+  const Round inside = local_part(Collective::reduce, bytes, bytes);
   for (size_t distance = 1; distance < complete.size(); distance *= 2)
     for (size_t to = 0; to + distance < complete.size(); to += 2 * distance) {
       const int near = job_.nodes[to], far = job_.nodes[to + distance];
@@ -179,7 +179,7 @@ std::vector<Round> ClosedForms::reduce(double bytes) const {
 
 Round ClosedForms::binomial_broadcast(double bytes) const {
   std::vector<double> heard(static_cast<size_t>(ranks_));
-  const double inside = seconds(local("broadcast", bytes));
+  const double inside = seconds(local(Collective::broadcast, bytes));
   for (size_t from = 0; from < heard.size(); ++from) {
     size_t distance = from == 0 ? std::bit_ceil(heard.size()) : from & -from;
     std::vector<size_t> children;
@@ -199,7 +199,7 @@ Round ClosedForms::binomial_broadcast(double bytes) const {
 
 std::vector<Round> ClosedForms::broadcast(double bytes) const {
   if (ranks_ == 1) return {};
-  if (job_.backend == Backend::threads) return {by_threads("broadcast", bytes)};
+  if (job_.backend == Backend::threads) return {by_threads(Collective::broadcast, bytes)};
   const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
   if (way == BroadcastWay::binomial) return {binomial_broadcast(bytes)};
   // How many times a piece is passed on, within nodes, between them and over uplinks, and how many
@@ -217,7 +217,7 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
   const double piece = broadcast_piece;
   std::vector<Round> rounds;
   if (nodes_ == 1) {
-    rounds.push_back(local("broadcast", bytes));
+    rounds.push_back(local(Collective::broadcast, bytes));
     inside -= 1;
   } else {
     Round last = remote(1, bytes, std::max(1.0, copies * busiest_way()));
@@ -232,11 +232,11 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
     last.transfer = std::max(last.transfer, bytes / piece / 2 * (far.latency + far.transfer));
     rounds.push_back(last);
   }
-  rounds.push_back({inside * seconds(local_part("broadcast", bytes, piece)), 0, 0, 1});
+  rounds.push_back({inside * seconds(local_part(Collective::broadcast, bytes, piece)), 0, 0, 1});
   return rounds;
 }
 
-std::vector<Round> ClosedForms::all_to_one(double bytes, const char* operation) const {
+std::vector<Round> ClosedForms::all_to_one(double bytes, Collective operation) const {
   if (ranks_ == 1) return {};
   if (job_.backend == Backend::threads) return {by_threads(operation, bytes)};
   std::vector<Round> rounds;
@@ -260,8 +260,8 @@ ClosedForms::Served ClosedForms::served(double bytes, const ServerCosts& costs) 
   const auto near =
       static_cast<double>(std::count(job_.nodes.begin(), job_.nodes.end(), nodes_ - 1) - 1);
   const double far = static_cast<double>(ranks_ - 1) - near;
-  const Round inside =
-      job_.backend == Backend::threads ? by_threads("receive", bytes) : local("receive", bytes);
+  const Round inside = job_.backend == Backend::threads ? by_threads(Collective::receive, bytes)
+                                                        : local(Collective::receive, bytes);
   const Round outside = farthest(bytes);
   const Round& first = nodes_ > 1 ? outside : inside;
   const double wires = near * inside.latency + far * (outside.latency + outside.transfer);
@@ -272,7 +272,7 @@ ClosedForms::Served ClosedForms::served(double bytes, const ServerCosts& costs) 
 }
 
 std::vector<Round> ClosedForms::meeting() const {
-  if (job_.backend == Backend::threads) return {by_threads("barrier", 64)};
+  if (job_.backend == Backend::threads) return {by_threads(Collective::barrier, 64)};
   std::vector<Round> rounds;
   if (per_node_ > 1) rounds.push_back({local_.latency(), 0, 0, levels(per_node_)});
   if (nodes_ > 1) rounds.push_back({job_.cluster.link.latency, 0, 0, levels(nodes_)});

@@ -27,7 +27,7 @@ class ClosedForms {
   std::vector<Round> reduce(double bytes) const;
   std::vector<Round> broadcast(double bytes) const;
   // The root takes from (or gives to) all, one after the other through its card.
-  std::vector<Round> all_to_one(double bytes, const char* operation) const;
+  std::vector<Round> all_to_one(double bytes, Collective operation) const;
   std::vector<Round> meeting() const;
 
   // Synchronous servers, as the first worker sees them: a head, all pushes and the update, its own
@@ -43,19 +43,19 @@ class ClosedForms {
   bool has_uplinks() const;    // on the way between some of the nodes
   double busiest_way() const;  // of the links to a node: its share of what all others send
   double seconds(const Round& round) const;
-  Round by_threads(const char* operation, double bytes) const;
-  Round local(const char* operation, double bytes) const;
+  Round by_threads(Collective operation, double bytes) const;
+  Round local(Collective operation, double bytes) const;
   // A part of an operation's bytes, on its way within a node.
-  Round local_part(const char* operation, double whole, double part) const;
+  Round local_part(Collective operation, double whole, double part) const;
   // Over a node's card go the messages of `flows` ranks, to a node `distance` further.
   Round remote(int64_t distance, double bytes, double flows) const;
   // One message at a time, between the nodes that are farthest apart.
   Round farthest(double bytes) const;
   Round between(int64_t from, int64_t to, double bytes, double flows) const;
   // Each rank swaps a part with the one at this distance.
-  Round swap(const char* operation, double whole, int64_t distance, double part) const;
-  Round ring_step(const char* operation, double whole, double part) const;
-  std::vector<Round> halving(const char* operation, double bytes) const;
+  Round swap(Collective operation, double whole, int64_t distance, double part) const;
+  Round ring_step(Collective operation, double whole, double part) const;
+  std::vector<Round> halving(Collective operation, double bytes) const;
   Round binomial_broadcast(double bytes) const;
 
   const SimulatedJob& job_;

@@ -13,16 +13,6 @@
 namespace lockstep {
 namespace {
 
-struct Named {
-  const char* name;
-  Topology topology;
-};
-constexpr Named topologies[] = {{"star", Topology::star},
-                                {"tree", Topology::tree},
-                                {"fat-tree", Topology::fat_tree},
-                                {"torus", Topology::torus},
-                                {"dragonfly", Topology::dragonfly}};
-
 constexpr size_t most_dimensions = 8, most_kinds = 1000;
 
 double number(const std::string& key, const TomlValue& value, double least, double most) {
@@ -72,20 +62,25 @@ std::vector<int> extents(const std::string& key, const TomlValue& value) {
 constexpr double gbit = 1e9 / 8, microsecond = 1e-6, most_gbit = 100000, most_us = 10'000'000;
 
 // Keys of [node] or of one [[node]].
+struct NodeKey {
+  const char* name;
+  void (*set)(NodeKind& kind, const std::string& key, const TomlValue& value);
+};
+constexpr NodeKey node_keys[] = {
+    {"node.count", [](NodeKind& k, auto& key, auto& v) { k.count = whole(key, v, 1, most_nodes); }},
+    {"node.cores", [](NodeKind& k, auto& key, auto& v) { k.cores = whole(key, v, 1, 4096); }},
+    {"node.speed", [](NodeKind& k, auto& key, auto& v) { k.speed = number(key, v, 1e-4, 1e4); }},
+    {"node.sockets", [](NodeKind& k, auto& key, auto& v) { k.sockets = whole(key, v, 1, 64); }},
+    {"node.memory_gb",
+     [](NodeKind& k, auto& key, auto& v) { k.memory = number(key, v, 1e-3, 1e6) * (1 << 30); }}};
+
 bool set_node(NodeKind& kind, const std::string& key, const TomlValue& value) {
-  if (key == "count")
-    kind.count = whole("node.count", value, 1, most_nodes);
-  else if (key == "cores")
-    kind.cores = whole("node.cores", value, 1, 4096);
-  else if (key == "speed")
-    kind.speed = number("node.speed", value, 1e-4, 1e4);
-  else if (key == "sockets")
-    kind.sockets = whole("node.sockets", value, 1, 64);
-  else if (key == "memory_gb")
-    kind.memory = number("node.memory_gb", value, 1e-3, 1e6) * (1 << 30);
-  else
-    return false;
-  return true;
+  for (const NodeKey& one : node_keys)
+    if (key == one.name) {
+      one.set(kind, key, value);
+      return true;
+    }
+  return false;
 }
 
 using Setters = std::map<std::string, std::function<void(const std::string&, const TomlValue&)>>;
@@ -134,13 +129,13 @@ void check_shape(const Cluster& c, const std::string& source) {
     if (product <= most_nodes) product *= extent;
   if ((c.topology == Topology::tree || c.topology == Topology::fat_tree) && c.leaf < 1)
     throw UserError("{}: topology \"{}\" needs network.leaf: how many nodes share a switch", source,
-                    topology_name(c.topology));
+                    to_text(c.topology));
   if (c.topology == Topology::tree && c.uplink.bandwidth <= 0)
     throw UserError("{}: topology \"tree\" needs network.uplink_gbit, of a leaf switch", source);
   if (c.topology == Topology::torus || c.topology == Topology::dragonfly) {
     if (c.shape.empty())
       throw UserError(
-          "{}: topology \"{}\" needs network.shape, such as {}", source, topology_name(c.topology),
+          "{}: topology \"{}\" needs network.shape, such as {}", source, to_text(c.topology),
           c.topology == Topology::torus ? "[4, 4, 4]"
                                         : "[3, 4, 3, 2]: groups, chassis, routers, nodes");
     if (c.topology == Topology::dragonfly && c.shape.size() != 4)
@@ -153,12 +148,6 @@ void check_shape(const Cluster& c, const std::string& source) {
 }
 
 }  // namespace
-
-const char* topology_name(Topology topology) {
-  for (const Named& t : topologies)
-    if (t.topology == topology) return t.name;
-  return "";
-}
 
 int Cluster::nodes() const {
   int sum = 0;
@@ -202,16 +191,11 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
       {"network.topology",
        [&](auto& k, auto& v) {
          const std::string name = word(k, v);
-         std::vector<std::string> names;
-         for (const Named& t : topologies) {
-           names.emplace_back(t.name);
-           if (name == t.name) {
-             c.topology = t.topology;
-             return;
-           }
-         }
-         throw UserError("{}: network.topology = \"{}\" is not known; {}", v.where, name,
-                         suggestion(name, names));
+         const auto found = from_text<Topology>(name);
+         if (!found)
+           throw UserError("{}: network.topology = \"{}\" is not known; {}", v.where, name,
+                           suggestion(name, all_texts<Topology>()));
+         c.topology = *found;
        }},
       {"network.bandwidth_gbit", [&](auto& k, auto& v) { gbits = number(k, v, 1e-5, most_gbit); }},
       {"network.latency_us",
@@ -232,14 +216,14 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
   std::map<std::string, NodeKind> kinds;  // by the part of the key before the last dot
   for (const auto& [key, value] : parse_toml_lists(text, source)) {
     const size_t dot = key.rfind('.');
-    if (key.starts_with("node.") && set_node(kinds[key.substr(0, dot)], key.substr(dot + 1), value))
+    // "node.cores", or "node.2.cores" of the third [[node]].
+    if (key.starts_with("node.") &&
+        set_node(kinds[key.substr(0, dot)], "node" + key.substr(dot), value))
       continue;
     const auto found = setters.find(key);
     if (found == setters.end()) {
       std::vector<std::string> names = names_of(setters);
-      for (const char* name :
-           {"node.count", "node.cores", "node.speed", "node.memory_gb", "node.sockets"})
-        names.emplace_back(name);
+      for (const NodeKey& one : node_keys) names.emplace_back(one.name);
       throw UserError("{}: unknown key '{}'; {}", value.where, key, suggestion(key, names));
     }
     found->second(key, value);
@@ -281,7 +265,8 @@ void disturb(Cluster& cluster, const std::string& assignments) {
 
 Cluster machine_cluster(const std::string& machine, int cores, double memory, int sockets) {
   Cluster c;
-  c.name = "this";
+  c.name = this_machine_cluster;
+  c.is_this_machine = true;
   c.about = machine;
   c.source = "measured by 'lockstep calibrate'";
   c.kinds = {{.count = 1, .cores = cores, .speed = 1, .memory = memory, .sockets = sockets}};

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_text.h"
 #include "base/files.h"
 
 namespace lockstep {
@@ -13,6 +14,9 @@ struct Link {
 };
 
 enum class Topology { star, tree, fat_tree, torus, dragonfly };
+template <>
+inline constexpr auto enum_texts<Topology> =
+    std::array{"star", "tree", "fat-tree", "torus", "dragonfly"};
 
 // Nodes that are alike.
 struct NodeKind {
@@ -44,6 +48,7 @@ struct Cluster {
   std::vector<int> shape;  // torus: nodes a dimension; dragonfly: groups, chassis, routers, nodes
   double message_cpu = 0;  // seconds of a core for each byte received from another node
   Disturbance disturbance;
+  bool is_this_machine = false;  // the one that was measured
 
   int nodes() const;
   int slots() const;  // cores of all nodes
@@ -64,6 +69,7 @@ void disturb(Cluster& cluster, const std::string& assignments);
 // One node: the profile's machine.
 Cluster machine_cluster(const std::string& machine, int cores, double memory, int sockets = 1);
 
-const char* topology_name(Topology topology);
+// What names the measured machine among clusters.
+inline constexpr const char* this_machine_cluster = "this";
 
 }  // namespace lockstep

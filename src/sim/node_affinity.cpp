@@ -77,7 +77,8 @@ NodePlaces places_on_node(const std::string& affinity, const NodeKind& node, int
 }
 
 bool affinity_matters(const std::string& affinity, const Cluster& cluster) {
-  if (affinity != "compact" && affinity != "scatter") return true;
+  const AffinityKind kind = affinity_kind(affinity);
+  if (kind != AffinityKind::compact && kind != AffinityKind::scatter) return true;
   return std::ranges::any_of(cluster.kinds, [](const NodeKind& kind) { return kind.sockets > 1; });
 }
 

@@ -197,10 +197,10 @@ Prediction Predictor::predict(const SimulatedPoint& point) {
 }
 
 Cluster find_cluster(const std::string& name_or_path, const Profile& profile) {
-  if (name_or_path == "this")
+  if (name_or_path == this_machine_cluster)
     return machine_cluster(profile.machine, profile.cores, memory_of_machine(),
                            profile.machine == this_machine() ? sockets_of_machine() : 1);
-  std::vector<std::string> names = {"this"};
+  std::vector<std::string> names = {this_machine_cluster};
   std::string text;
   for (const ShippedCluster& cluster : shipped_clusters()) {
     names.push_back(cluster.name);

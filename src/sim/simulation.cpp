@@ -131,7 +131,7 @@ class PointRun {
  private:
   // Where ranks are bound, their costs say what they share: SimGrid must not share it once more.
   static Cluster engine_cluster(const SimulatedPoint& point, Cluster cluster) {
-    if (point.config.parallel.affinity != "none")
+    if (affinity_kind(point.config.parallel.affinity) != AffinityKind::none)
       for (NodeKind& kind : cluster.kinds)
         kind.cores = std::max(kind.cores, point.per_node * point.config.device.threads);
     return cluster;

@@ -32,6 +32,8 @@ struct Prediction {
 };
 
 enum class Engine { simgrid, analytic };
+template <>
+inline constexpr auto enum_texts<Engine> = std::array{"simgrid", "analytic"};
 
 struct SimulateOptions {
   Engine engine = Engine::simgrid;

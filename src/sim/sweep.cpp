@@ -65,15 +65,22 @@ void set_limit(SweepLimit& limit, const std::string& assignment) {
   else if (const auto* real = std::get_if<double>(&value.data))
     number = *real;
   if (!(number > 0)) throw UserError("--limit {}: a number above 0 is expected", assignment);
-  if (key == "time")
-    limit.seconds = number;
-  else if (key == "nodes")
-    limit.nodes = static_cast<int64_t>(number);
-  else if (key == "memory_gb")
-    limit.memory_gb = number;
-  else
+  enum class Limited { time, nodes, memory };
+  constexpr std::array names = {"time", "nodes", "memory_gb"};
+  const auto name = std::ranges::find(names, std::string_view(key));
+  if (name == names.end())
     throw UserError("--limit {}: unknown '{}'; {}", assignment, key,
-                    suggestion(key, {"time", "nodes", "memory_gb"}));
+                    suggestion(key, {names.begin(), names.end()}));
+  switch (static_cast<Limited>(name - names.begin())) {
+    case Limited::time:
+      limit.seconds = number;
+      break;
+    case Limited::nodes:
+      limit.nodes = static_cast<int64_t>(number);
+      break;
+    case Limited::memory:
+      limit.memory_gb = number;
+  }
 }
 
 std::vector<SweepEntry> sweep(const RunConfig& config, Predictor& predictor,

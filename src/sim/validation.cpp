@@ -118,7 +118,7 @@ fs::path validation_log() { return cache_folder() / "validations.jsonl"; }
 std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const DataSplits& data,
                                 Profile& profile, const Cluster& cluster, SimulateOptions how,
                                 int rounds, const Say& say) {
-  if (cluster.name != "this")
+  if (!cluster.is_this_machine)
     throw UserError("--validate runs for real, on this machine; use --cluster this");
   how.loading = false;
   // Of these rounds alone: what was measured in a quieter hour would be too quick for them. Costs

@@ -5,11 +5,17 @@
 
 namespace lockstep {
 
+// What a derived figure is relative to, in words: "against 1 rank", "over 1 rank".
+enum class RelativeTo { nothing, base, base_over, slowest };
+
 // A figure of a point: of a run's summary.json, or derived from the times of several points.
 struct ColumnKind {
   std::string name, title, description;
-  bool derived = false;
   bool percentage = false;  // of a share: shown × 100
+  RelativeTo relative = RelativeTo::nothing;
+  std::string above_figures;  // where that is not the title
+
+  const std::string& figure_title() const { return above_figures.empty() ? title : above_figures; }
 };
 
 const std::vector<ColumnKind>& known_columns();

@@ -15,9 +15,11 @@ std::string short_name(const std::string& key) { return key.substr(key.rfind('.'
 
 // "1 rank", "2 nodes", "threads=1"
 std::string amount(const std::string& scale, double n) {
+  static const std::map<std::string, const char*> nouns = {{"parallel.ranks", "rank"},
+                                                           {"crossval.nodes", "node"}};
   const bool whole = n == static_cast<double>(static_cast<int64_t>(n));
-  if (whole && scale == "parallel.ranks") return plural(static_cast<int64_t>(n), "rank");
-  if (whole && scale == "crossval.nodes") return plural(static_cast<int64_t>(n), "node");
+  if (const auto noun = nouns.find(scale); whole && noun != nouns.end())
+    return plural(static_cast<int64_t>(n), noun->second);
   return short_name(scale) + "=" + count_text(n);
 }
 
@@ -88,9 +90,17 @@ bool all_full_batches(const StudyResults& r) {
 }  // namespace
 
 std::string title_of(const ColumnKind& column, const StudyResults& r) {
-  if (!column.derived) return column.title;
-  if (column.name == "gain") return column.title + " against the slowest";
-  return column.title + (column.name == "speed_up" ? " over " : " against ") + base_name(r);
+  switch (column.relative) {
+    case RelativeTo::nothing:
+      return column.title;
+    case RelativeTo::slowest:
+      return column.title + " against the slowest";
+    case RelativeTo::base_over:
+      return column.title + " over " + base_name(r);
+    case RelativeTo::base:
+      return column.title + " against " + base_name(r);
+  }
+  return column.title;
 }
 
 bool has_scale(const StudyResults& r) {
@@ -111,7 +121,7 @@ std::string curve_of(const StudyResults& r, const StudyPoint& point) {
 }
 
 ScalingTitle scaling_title(const StudyResults& r) {
-  if (r.study.more_is == "weak") {
+  if (r.study.more_is == Scaling::weak) {
     const Range range = range_along_curves(r, &RunRecord::batch_per_rank);
     if (range.fixed()) return {"Weak scaling", ""};
     if (range.known)

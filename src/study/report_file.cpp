@@ -55,12 +55,14 @@ std::string machine() {
 
 // ------------------------------------------------------------------------------------- contents
 
+constexpr const char* steps_axis = "step";
+
 // The curves of runs: loss over steps, the others over epochs. Those that no run has are left out.
 std::vector<Figure> runs_figures(const std::vector<RunRecord>& runs, size_t most_points) {
   struct Kind {
     const char *curve, *title, *x;
   };
-  constexpr Kind kinds[] = {{"loss", "Training loss", "step"},
+  constexpr Kind kinds[] = {{"loss", "Training loss", steps_axis},
                             {"accuracy", "Training accuracy", "epoch"},
                             {"eval_loss", "Validation loss", "epoch"},
                             {"seconds", "Seconds per epoch", "epoch"}};
@@ -222,7 +224,7 @@ std::string tables(const ReportSources& sources, const std::string& title, Text 
 
 Figure loss_figure(const ReportSources& sources, const std::string& title) {
   for (Figure& figure : runs_figures(sources.runs, 300))
-    if (figure.x_label == "step") {
+    if (figure.x_label == steps_axis) {
       figure.title = title;
       return figure;
     }

@@ -41,7 +41,7 @@ const PointResult* baseline_of(const PointResult& result, const StudyResults& al
 
 void derive(StudyResults& all) {
   const std::string& time = all.study.time;
-  const bool weak = all.study.more_is == "weak";
+  const bool weak = all.study.more_is == Scaling::weak;
   double slowest = 0;
   for (const PointResult& r : all.points)
     if (const auto found = r.values.find(time);
@@ -75,12 +75,12 @@ void derive(StudyResults& all) {
 
 }  // namespace
 
-Spread spread_of(std::vector<double> values, const std::string& kind) {
+Spread spread_of(std::vector<double> values, Interval kind) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   const Spread quartiles{median(values), quantile(values, 0.25), quantile(values, 0.75),
                          static_cast<int64_t>(values.size())};
-  if (kind != "bootstrap" || values.size() < 2) return quartiles;
+  if (kind != Interval::bootstrap || values.size() < 2) return quartiles;
   Rng rng(1, Purpose::split, 80);
   std::vector<double> medians, sample(values.size());
   for (int i = 0; i < 2000; ++i) {

@@ -15,7 +15,7 @@ struct Spread {
   int64_t count = 0;
 };
 // iqr: the quartiles; bootstrap: the 95% interval of the median, from 2,000 resamples.
-Spread spread_of(std::vector<double> values, const std::string& kind);
+Spread spread_of(std::vector<double> values, Interval kind);
 
 struct PointResult {
   StudyPoint point;

@@ -11,6 +11,8 @@
 namespace lockstep {
 namespace {
 
+const std::string out_option = "--out";
+
 struct Job {
   const StudyPoint* point;
   int64_t repeat;  // below 0: to warm up
@@ -19,12 +21,12 @@ struct Job {
 std::vector<std::string> words_of(const Study& study, const Job& job, const fs::path& program,
                                   const fs::path& out) {
   const bool simulated = is_simulated(study, *job.point);
-  std::vector<std::string> words = {program.string(),  simulated ? "simulate" : study.verb,
+  std::vector<std::string> words = {program.string(),  simulated ? "simulate" : to_text(study.verb),
                                     job.point->config, "--quiet",
-                                    "--out",           out.string()};
+                                    out_option,        out.string()};
   if (simulated) {
     words.insert(words.end(), {"--cluster", study.simulate_on});
-    if (study.verb == "crossval")
+    if (study.verb == StudyVerb::crossval)
       words.emplace_back("--crossval");
     else if (study.simulate_numbers)
       words.emplace_back("--numerics");
@@ -35,7 +37,7 @@ std::vector<std::string> words_of(const Study& study, const Job& job, const fs::
   };
   for (const std::string& change : study.changes) set(change);
   for (const auto& [key, value] : job.point->keys)
-    if (key != "config") set(fmt::format("{}={}", key, value));
+    if (key != config_key) set(fmt::format("{}={}", key, value));
   // Repeats differ in their seed, as far as the study does not say otherwise.
   bool seeded = !job.point->value("seed").empty();
   for (const std::string& change : study.changes) seeded = seeded || change.starts_with("seed=");
@@ -47,7 +49,7 @@ std::vector<std::string> words_of(const Study& study, const Job& job, const fs::
 std::string receipt(const std::vector<std::string>& words) {
   std::string text;
   for (size_t i = 1; i < words.size(); ++i)
-    if (words[i] != "--out" && words[i - 1] != "--out") text += words[i] + "\n";
+    if (words[i] != out_option && words[i - 1] != out_option) text += words[i] + "\n";
   return text;
 }
 

@@ -11,7 +11,7 @@ std::string find_study(const std::string& name) {
   const std::string stem = fs::path(name).stem().string();
   std::vector<std::string> names;
   for (const ShippedStudy& study : shipped_studies()) {
-    if (study.name == name || "studies/" + study.name + ".toml" == name) return study.text;
+    if (name == study.name || name == fmt::format("studies/{}.toml", study.name)) return study.text;
     names.push_back(study.name);
   }
   throw UserError("'{}' is neither a file nor a study that comes with lockstep; {}", name,

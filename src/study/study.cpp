@@ -13,6 +13,8 @@ namespace {
 
 using Keys = std::vector<std::pair<std::string, TomlValue>>;
 
+constexpr std::string_view label_key = "label";
+
 std::string text_of(const TomlValue& value) {
   if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
   if (const auto* number = std::get_if<int64_t>(&value.data)) return std::to_string(*number);
@@ -37,7 +39,7 @@ std::string made_label(const StudyPoint& point, const std::string& where) {
 
 // Fails with the nearest right key or value where a configuration would not take this one.
 void check_key(const std::string& key, const std::string& value, const std::string& where) {
-  if (key == "config") return;
+  if (key == config_key) return;
   RunConfig scratch;
   try {
     set_keys(scratch, {parse_assignment(key + "=" + value)});
@@ -108,7 +110,7 @@ void add_grid(const Keys& grid, Study& study) {
     for (const StudyPoint& point : points)
       for (const std::string& item : *list) {
         more.push_back(point);
-        if (key == "config") more.back().config = item;
+        if (key == config_key) more.back().config = item;
         more.back().keys.emplace_back(key, item);
       }
     points = std::move(more);
@@ -123,14 +125,14 @@ void add_points(const std::map<int, Keys>& tables, Study& study) {
     StudyPoint point{.label = "", .config = study.config, .keys = {}, .differs = {}};
     bool named = false;
     for (const auto& [key, value] : keys) {
-      if (key == "label") {
+      if (key == label_key) {
         point.label = text_of(value);
         expect_name(point.label, value.where);
         named = true;
         continue;
       }
       check_key(key, text_of(value), value.where);
-      if (key == "config") point.config = text_of(value);
+      if (key == config_key) point.config = text_of(value);
       point.keys.emplace_back(key, text_of(value));
     }
     if (!named) point.label = made_label(point, keys.front().second.where);
@@ -159,47 +161,83 @@ void check(const Study& study, const Sections& all, const std::string& source) {
     throw UserError("{}: two points are called '{}'; give them a label each", source, *twice);
 }
 
+// A key of the file beside its sections. Setters throw where the value is of another type.
+struct StudyKey {
+  const char* name;
+  void (*set)(Study& study, const std::string& key, const TomlValue& value);
+};
+
+template <typename T>
+const T& value_as(const std::string& key, const TomlValue& value) {
+  if (const T* found = std::get_if<T>(&value.data)) return *found;
+  throw UserError("{}: {} is {} here, which is not possible", value.where, key, value.type());
+}
+
+template <std::string Study::*member>
+void set_text(Study& study, const std::string&, const TomlValue& value) {
+  study.*member = text_of(value);
+}
+
+template <auto member>
+void set_choice(Study& study, const std::string& key, const TomlValue& value) {
+  using Choice = std::remove_reference_t<decltype(study.*member)>;
+  const std::string text = text_of(value);
+  const auto found = from_text<Choice>(text);
+  if (!found)
+    throw UserError("{}: {} = \"{}\" is not known; {}", value.where, key, text,
+                    suggestion(text, all_texts<Choice>()));
+  study.*member = *found;
+}
+
+template <int64_t Study::*member, int64_t least>
+void set_count(Study& study, const std::string& key, const TomlValue& value) {
+  const int64_t count = value_as<int64_t>(key, value);
+  if (count < least || count > 1000)
+    throw UserError("{}: {} = {} is not possible; expected {} to 1000", value.where, key, count,
+                    least);
+  study.*member = count;
+}
+
+constexpr StudyKey study_keys[] = {
+    {"name",
+     [](Study& study, const std::string&, const TomlValue& value) {
+       study.name = text_of(value);
+       expect_name(study.name, value.where);
+     }},
+    {"title", set_text<&Study::title>},
+    {"notes", set_text<&Study::notes>},
+    {"verb", set_choice<&Study::verb>},
+    {"config", set_text<&Study::config>},
+    {"spread", set_choice<&Study::spread>},
+    {"scale", set_text<&Study::scale>},
+    {"time", set_text<&Study::time>},
+    {"more_is", set_choice<&Study::more_is>},
+    {"simulate_on", set_text<&Study::simulate_on>},
+    {"repeats", set_count<&Study::repeats, 1>},
+    {"warmup", set_count<&Study::warmup, 0>},
+    {"simulate_beyond", set_count<&Study::simulate_beyond, 0>},
+    {"simulate_numbers",
+     [](Study& study, const std::string& key, const TomlValue& value) {
+       study.simulate_numbers = value_as<bool>(key, value);
+     }},
+    {"columns",
+     [](Study& study, const std::string& key, const TomlValue& value) {
+       study.columns = value_as<std::vector<std::string>>(key, value);
+     }},
+};
+
+void set_study_key(Study& study, const std::string& key, const TomlValue& value) {
+  std::vector<std::string> known;
+  for (const StudyKey& one : study_keys) {
+    if (key == one.name) return one.set(study, key, value);
+    known.emplace_back(one.name);
+  }
+  throw UserError("{}: a study has no key '{}'; {}", value.where, key, suggestion(key, known));
+}
+
 Study study_of(const Sections& all, const std::string& source) {
   Study study;
-  const std::map<std::string, std::string*> texts = {
-      {"name", &study.name},       {"title", &study.title},
-      {"notes", &study.notes},     {"verb", &study.verb},
-      {"config", &study.config},   {"spread", &study.spread},
-      {"scale", &study.scale},     {"time", &study.time},
-      {"more_is", &study.more_is}, {"simulate_on", &study.simulate_on}};
-  const std::map<std::string, int64_t*> numbers = {{"repeats", &study.repeats},
-                                                   {"warmup", &study.warmup},
-                                                   {"simulate_beyond", &study.simulate_beyond}};
-  std::vector<std::string> known = {"columns", "simulate_numbers"};
-  for (const auto& [key, target] : texts) known.push_back(key);
-  for (const auto& [key, target] : numbers) known.push_back(key);
-  for (const auto& [key, value] : all.plain) {
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw UserError("{}: a study has no key '{}'; {}", value.where, key, suggestion(key, known));
-    if (key == "name") expect_name(text_of(value), value.where);
-    if (const auto found = texts.find(key); found != texts.end())
-      *found->second = text_of(value);
-    else if (const auto* number = std::get_if<int64_t>(&value.data);
-             number && numbers.contains(key) && *number >= (key == "repeats" ? 1 : 0) &&
-             *number <= 1000)
-      *numbers.at(key) = *number;
-    else if (const bool* flag = std::get_if<bool>(&value.data); flag && key == "simulate_numbers")
-      study.simulate_numbers = *flag;
-    else if (const auto* list = std::get_if<std::vector<std::string>>(&value.data);
-             list && key == "columns")
-      study.columns = *list;
-    else
-      throw UserError("{}: {} is {} here, which is not possible", value.where, key, value.type());
-  }
-  const auto one_of = [&](const std::string& key, const std::string& value,
-                          const std::vector<std::string>& choices) {
-    if (std::find(choices.begin(), choices.end(), value) == choices.end())
-      throw UserError("{}: {} = \"{}\" is not known; {}", source, key, value,
-                      suggestion(value, choices));
-  };
-  one_of("verb", study.verb, {"train", "crossval"});
-  one_of("spread", study.spread, {"iqr", "bootstrap"});
-  one_of("more_is", study.more_is, {"strong", "weak"});
+  for (const auto& [key, value] : all.plain) set_study_key(study, key, value);
   for (const std::string& column : study.columns) check_column(column, source);
   for (const auto& [key, value] : all.set) {
     check_key(key, text_of(value), value.where);
@@ -210,7 +248,7 @@ Study study_of(const Sections& all, const std::string& source) {
   for (const auto& [number, keys] : all.published) {
     PublishedPoint point;
     for (const auto& [key, value] : keys) {
-      if (key == "label") {
+      if (key == label_key) {
         point.label = text_of(value);
         continue;
       }
@@ -269,7 +307,7 @@ void check_published(const Study& study, const Sections& all) {
   for (const auto& [number, keys] : all.published) {
     std::string label, where = keys.front().second.where;
     for (const auto& [key, value] : keys)
-      if (key == "label") label = text_of(value), where = value.where;
+      if (key == label_key) label = text_of(value), where = value.where;
     std::vector<std::string> labels;
     for (const StudyPoint& point : study.points) labels.push_back("'" + point.label + "'");
     if (std::find(labels.begin(), labels.end(), "'" + label + "'") == labels.end())

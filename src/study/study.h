@@ -8,6 +8,24 @@
 
 namespace lockstep {
 
+// Which verb runs a point.
+enum class StudyVerb { train, crossval };
+template <>
+inline constexpr auto enum_texts<StudyVerb> = std::array{"train", "crossval"};
+
+// What is shown beside a median: the interquartile range, or the 95% interval of the median.
+enum class Interval { iqr, bootstrap };
+template <>
+inline constexpr auto enum_texts<Interval> = std::array{"iqr", "bootstrap"};
+
+// Whether the work stays the same as n grows, or grows with it.
+enum class Scaling { strong, weak };
+template <>
+inline constexpr auto enum_texts<Scaling> = std::array{"strong", "weak"};
+
+// The key of a point that names its preset or file, not a setting of the configuration.
+inline constexpr std::string_view config_key = "config";
+
 // One point of a grid: what it changes in the configuration, as key=value.
 struct StudyPoint {
   std::string label;   // "ranks=4, strategy=all-reduce"; also the name of its folder
@@ -28,15 +46,15 @@ struct PublishedPoint {
 // An experiment: a grid over configuration keys, how often each point is run, what is reported.
 struct Study {
   std::string name, title, notes;
-  std::string verb = "train";  // or crossval
+  StudyVerb verb = StudyVerb::train;
   std::string config;
   std::vector<std::string> changes;  // key=value, of every point
   std::vector<StudyPoint> points;
-  int64_t repeats = 1, warmup = 0;       // warm-up runs are not counted
-  std::string spread = "iqr";            // or bootstrap: the 95% interval of the median
+  int64_t repeats = 1, warmup = 0;  // warm-up runs are not counted
+  Interval spread = Interval::iqr;
   std::string scale = "parallel.ranks";  // what grows: n of speed-up and efficiency
   std::string time = "total_seconds";    // what speed-up is about
-  std::string more_is = "strong";        // or weak: the work grows with n
+  Scaling more_is = Scaling::strong;
   // Points with more than `simulate_beyond` of what grows are simulated on this cluster, where one
   // is named; with real numbers where `simulate_numbers`.
   std::string simulate_on;

@@ -67,7 +67,7 @@ Figure curves(const StudyResults& r, const std::string& column, const std::strin
   for (Figure::Series& series : figure.series)
     std::sort(series.points.begin(), series.points.end(),
               [](const auto& a, const auto& b) { return a.x < b.x; });
-  if (column == "speed_up" && most > least) {
+  if (kind.relative == RelativeTo::base_over && most > least) {
     Figure::Series ideal{.name = "ideal", .points = {}, .dashed = true};
     for (const double n : {least, most}) {
       const double times = n / least;
@@ -131,9 +131,9 @@ Table results_table(const StudyResults& r) {
     table.rows.push_back(std::move(row));
   }
   table.note = fmt::format("Median of {}{}. Data: {}.", plural(r.study.repeats, "run"),
-                           r.study.repeats == 1            ? ""
-                           : r.study.spread == "bootstrap" ? " and 95% bootstrap interval"
-                                                           : " and interquartile range",
+                           r.study.repeats == 1                    ? ""
+                           : r.study.spread == Interval::bootstrap ? " and 95% bootstrap interval"
+                                                                   : " and interquartile range",
                            r.data.empty() ? "not known" : printable(join(r.data, "; ")));
   const auto& names = r.study.columns;
   if (!r.slowest.empty() && std::find(names.begin(), names.end(), "gain") != names.end())
@@ -148,8 +148,7 @@ Table results_table(const StudyResults& r) {
 std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& r) {
   std::vector<std::pair<std::string, Figure>> all;
   const bool scales = has_scale(r);
-  const std::string time =
-      r.study.time == "total_seconds" ? "Total time" : column_named(r.study.time).title;
+  const std::string time = column_named(r.study.time).figure_title();
   all.emplace_back("time", scales ? curves(r, r.study.time, time) : bars(r, r.study.time, time));
   if (scales) {
     const ScalingTitle scaling = scaling_title(r);

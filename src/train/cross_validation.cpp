@@ -79,7 +79,8 @@ std::optional<FoldResult> finished(const fs::path& folder, const FoldTask& task,
   const fs::path run = folder_of(folder, task);
   if (!fs::exists(run / "summary.json") || !fs::exists(run / "config.toml")) return std::nullopt;
   const Json json = Json::parse(read_text(run / "summary.json"), nullptr, false);
-  if (!json.is_object() || json.value("ending", "") == "interrupted") return std::nullopt;
+  if (!json.is_object() || from_text<Ending>(json.value("ending", "")) == Ending::interrupted)
+    return std::nullopt;
   const RunConfig before = parse_config(read_text(run / "config.toml"), run.string());
   if (lasting_toml(before) != lasting_toml(config) || before.train.epochs != config.train.epochs)
     return std::nullopt;
@@ -363,7 +364,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
 std::string summary_json(const CrossvalSummary& s) {
   Json json{{"name", s.name},
             {"kind", "cross-validation"},
-            {"ending", s.finished ? "finished" : "interrupted"},
+            {"ending", to_text(s.finished ? Ending::finished : Ending::interrupted)},
             {"data", s.data},
             {"device", s.device},
             {"versions", versions_text()},

@@ -110,6 +110,8 @@ struct SimulationFigures {
 };
 
 enum class Ending { finished, early, interrupted };
+template <>
+inline constexpr auto enum_texts<Ending> = std::array{"finished", "stopped early", "interrupted"};
 
 struct Summary {
   std::string name, data, device;
@@ -136,8 +138,6 @@ struct Summary {
   // It ended far above where it started: nothing was learnt.
   bool loss_rose() const { return first_loss > 0 && train_loss > 1.5 * first_loss; }
 };
-
-const char* ending_name(Ending ending);
 
 // The only way out for figures: the run folder, the terminal and later tools all listen here.
 class Observer {

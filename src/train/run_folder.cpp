@@ -241,7 +241,7 @@ void RunFolder::epoch_done(const EpochReport& r) {
 
 std::string summary_json(const Summary& s) {
   Json json{{"name", s.name},
-            {"ending", ending_name(s.ending)},
+            {"ending", to_text(s.ending)},
             {"data", s.data},
             {"device", s.device},
             {"versions", versions_text()},

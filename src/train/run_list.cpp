@@ -40,11 +40,11 @@ void measure(const fs::path& folder, int64_t& bytes, std::time_t& newest) {
   }
 }
 
-std::string kind_of(const fs::path& folder) {
-  if (fs::exists(folder / "study.toml")) return "study";
-  if (!holds_run(folder)) return "";
-  if (fs::exists(folder / "folds")) return "cross-validation";
-  return fs::exists(folder / "config.toml") ? "training" : "simulation";
+std::optional<FolderKind> kind_of(const fs::path& folder) {
+  if (fs::exists(folder / "study.toml")) return FolderKind::study;
+  if (!holds_run(folder)) return std::nullopt;
+  if (fs::exists(folder / "folds")) return FolderKind::cross_validation;
+  return fs::exists(folder / "config.toml") ? FolderKind::training : FolderKind::simulation;
 }
 
 std::string text_in(const Json& json, const char* key) {
@@ -54,14 +54,15 @@ std::string text_in(const Json& json, const char* key) {
 void read_summary(const fs::path& folder, ListedRun& run) {
   const fs::path path = folder / "summary.json";
   if (!fs::exists(path)) {
-    if (run.kind == "training" || run.kind == "cross-validation") run.state = "unfinished";
+    if (run.kind == FolderKind::training || run.kind == FolderKind::cross_validation)
+      run.state = "unfinished";
     return;
   }
   try {
     const Json json = parse_object<Json>(read_text(path), path.string(), deepest_json);
     run.state = text_in(json, "ending");
     if (json.contains("loss_rose")) run.state += ", loss rose";
-    if (json.contains("simulated")) run.kind = "simulation";
+    if (json.contains("simulated")) run.kind = FolderKind::simulation;
   } catch (const std::exception&) {
     run.state = "damaged";
   }
@@ -139,7 +140,7 @@ class Verification {
     std::error_code ignored;
     std::vector<std::string> there;
     for (const auto& entry : fs::directory_iterator(path, ignored))
-      if (entry.path().filename() != "digests.txt")
+      if (entry.path().filename() != digests_file)
         there.push_back(entry.path().filename().string());
     std::ranges::sort(there);
     std::optional<Digests> digests;
@@ -169,10 +170,12 @@ std::vector<ListedRun> list_runs(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.is_symlink() || !entry.is_directory()) continue;
-    ListedRun run{.name = entry.path().filename().string(), .kind = kind_of(entry.path())};
-    if (run.kind.empty()) continue;
+    const auto kind = kind_of(entry.path());
+    if (!kind) continue;
+    ListedRun run{.name = entry.path().filename().string(), .kind = *kind};
     read_summary(entry.path(), run);
-    if (FolderLock::is_held(entry.path())) run.state = "running";
+    run.running = FolderLock::is_held(entry.path());
+    if (run.running) run.state = "running";
     std::time_t newest = 0;
     measure(entry.path(), run.bytes, newest);
     run.date = date_text(newest);

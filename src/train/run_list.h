@@ -3,14 +3,21 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_text.h"
 #include "base/files.h"
 
 namespace lockstep {
 
+enum class FolderKind { training, cross_validation, simulation, study };
+template <>
+inline constexpr auto enum_texts<FolderKind> =
+    std::array{"training", "cross-validation", "simulation", "study"};
+
 // A folder among the runs, as 'lockstep runs' shows it.
 struct ListedRun {
-  std::string name;   // of the folder
-  std::string kind;   // training, cross-validation, simulation, study
+  std::string name;  // of the folder
+  FolderKind kind = FolderKind::training;
+  bool running = false;
   std::string state;  // running, unfinished, damaged, or as its summary says
   std::string date;   // of its newest file: 2026-11-18 01:12
   int64_t bytes = 0;  // of all files in it

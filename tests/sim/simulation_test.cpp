@@ -328,9 +328,8 @@ TEST(Analytic, CollectivesAgreeWithSimgrid) {
             const double simgrid = on_simgrid(job, tested.collective, floats);
             EXPECT_NEAR(by_closed_form(job, tested.collective, floats) / simgrid, 1,
                         tested.tolerance)
-                << tested.name << ", " << topology_name(cluster->topology) << ", " << ranks
-                << " ranks, " << per_node << " a node, " << floats << " floats: " << simgrid
-                << " s";
+                << tested.name << ", " << to_text(cluster->topology) << ", " << ranks << " ranks, "
+                << per_node << " a node, " << floats << " floats: " << simgrid << " s";
           }
         }
 }

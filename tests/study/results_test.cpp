@@ -13,21 +13,21 @@ namespace lockstep {
 namespace {
 
 TEST(Spread, IsQuartilesOrABootstrapInterval) {
-  const Spread s = spread_of({5, 1, 2, 4, 3}, "iqr");
+  const Spread s = spread_of({5, 1, 2, 4, 3}, Interval::iqr);
   EXPECT_EQ(s.median, 3);
   EXPECT_EQ(s.low, 2);
   EXPECT_EQ(s.high, 4);
-  const Spread b = spread_of({5, 1, 2, 4, 3}, "bootstrap");
+  const Spread b = spread_of({5, 1, 2, 4, 3}, Interval::bootstrap);
   EXPECT_EQ(b.median, 3);
   EXPECT_GE(b.low, 1);
   EXPECT_LE(b.high, 5);
   EXPECT_LT(b.low, b.high);
-  EXPECT_EQ(spread_of({7}, "bootstrap").low, 7);
+  EXPECT_EQ(spread_of({7}, Interval::bootstrap).low, 7);
 }
 
 TEST(Spread, OfAnEvenCountHasItsMedianBetweenTheTwoInTheMiddle) {
-  EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, "iqr").median, 15.5);
-  EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, "bootstrap").median, 15.5);
+  EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, Interval::iqr).median, 15.5);
+  EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, Interval::bootstrap).median, 15.5);
 }
 
 TEST(Figures, OfASummaryAreNumbersInsideOrMediansOfLists) {
@@ -96,7 +96,7 @@ TEST_F(Results, DeriveWhatStudiesAskFor) {
 }
 
 TEST_F(Results, OfWeakScalingCountTheWorkThatGrows) {
-  study_.more_is = "weak";
+  study_.more_is = Scaling::weak;
   run("ranks=1", 0, 10);
   run("ranks=4", 0, 12.5);
   const StudyResults r = collect_results(study_, folder());
@@ -133,7 +133,7 @@ TEST_F(Results, AreStrongScalingOnlyWithOneGlobalBatch) {
 }
 
 TEST_F(Results, AreWeakScalingOnlyWithOneBatchPerRank) {
-  study_.more_is = "weak";
+  study_.more_is = Scaling::weak;
   for (const int ranks : {1, 2, 4}) run_of(ranks, "per-rank");
   EXPECT_EQ(scaling().title, "Weak scaling");
   for (const int ranks : {1, 2, 4}) run_of(ranks, "global");

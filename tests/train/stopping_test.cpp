@@ -196,9 +196,9 @@ TEST(Interrupt, WorksWhileWorkersPrepareBatches) {
 }
 
 TEST(Endings, HaveNames) {
-  EXPECT_STREQ(ending_name(Ending::finished), "finished");
-  EXPECT_STREQ(ending_name(Ending::early), "stopped early");
-  EXPECT_STREQ(ending_name(Ending::interrupted), "interrupted");
+  EXPECT_STREQ(to_text(Ending::finished), "finished");
+  EXPECT_STREQ(to_text(Ending::early), "stopped early");
+  EXPECT_STREQ(to_text(Ending::interrupted), "interrupted");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "comm/collective.h"
 #include "comm/communicator.h"
 
 namespace lockstep {
@@ -41,7 +42,7 @@ class ThreadSimulation {
   virtual void changed() = 0;   // ranks that wait look again
   virtual void wait_for_change() = 0;
   // The calling rank's share of an operation on so many bytes. False: nothing is to be moved.
-  virtual bool spend(const std::string& operation, size_t bytes) = 0;
+  virtual bool spend(Collective operation, size_t bytes) = 0;
 };
 
 // What the ranks of a group share.

@@ -53,7 +53,7 @@ class ThreadOperation : public Operation {
     if (group_.simulation) group_.simulation->changed();
   }
   // Whether data are to be moved.
-  bool moves(const char* operation, size_t bytes) {
+  bool moves(Collective operation, size_t bytes) {
     return !group_.simulation || group_.simulation->spend(operation, bytes);
   }
 
@@ -65,7 +65,7 @@ using Share = std::function<void(const std::vector<Post>&)>;
 
 class MeetingOperation final : public ThreadOperation {
  public:
-  MeetingOperation(ThreadGroup& group, std::shared_ptr<Meeting> meeting, int rank, const char* name,
+  MeetingOperation(ThreadGroup& group, std::shared_ptr<Meeting> meeting, int rank, Collective name,
                    size_t bytes, Post post, Share share)
       : ThreadOperation(group),
         meeting_(std::move(meeting)),
@@ -108,7 +108,7 @@ class MeetingOperation final : public ThreadOperation {
 
  private:
   std::shared_ptr<Meeting> meeting_;
-  const char* name_;
+  Collective name_;
   size_t bytes_;
   Share share_;
 };
@@ -175,7 +175,7 @@ class ReceiveOperation final : public ThreadOperation {
     ENSURE(message.data.size() == data_.size());
     box.messages.erase(found);
     if (group_.simulation) lock.unlock();  // others run while this rank spends time
-    if (moves("receive", data_.size()) && !data_.empty())
+    if (moves(Collective::receive, data_.size()) && !data_.empty())
       std::memcpy(data_.data(), message.data.data(), data_.size());
     if (sender_) *sender_ = message.from;
     message.taken->store(true, std::memory_order_release);
@@ -242,7 +242,7 @@ class ThreadCommunicator final : public Communicator {
   // is copied that need not be.
   Request all_reduce(std::span<const float> from, std::span<float> to) override {
     const Part part = my_part(from.size());
-    return meet("all-reduce", from.size_bytes(), post(from, to),
+    return meet(Collective::all_reduce, from.size_bytes(), post(from, to),
                 [part](const std::vector<Post>& posts) {
                   sum_part(posts, part, [&](int64_t at, int64_t count, const float* sum) {
                     for (const Post& p : posts)
@@ -253,7 +253,7 @@ class ThreadCommunicator final : public Communicator {
 
   Request reduce(std::span<const float> from, std::span<float> to, int root) override {
     const Part part = my_part(from.size());
-    return meet("reduce", from.size_bytes(), post(from, to),
+    return meet(Collective::reduce, from.size_bytes(), post(from, to),
                 [part, root](const std::vector<Post>& posts) {
                   float* all = reinterpret_cast<float*>(posts[static_cast<size_t>(root)].to);
                   sum_part(posts, part, [&](int64_t at, int64_t count, const float* sum) {
@@ -264,7 +264,7 @@ class ThreadCommunicator final : public Communicator {
 
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
     const Part part = my_part(from.size());
-    return meet("reduce-scatter", from.size_bytes(), post(from, to),
+    return meet(Collective::reduce_scatter, from.size_bytes(), post(from, to),
                 [part, to](const std::vector<Post>& posts) {
                   sum_part(posts, part, [&](int64_t at, int64_t count, const float* sum) {
                     std::copy_n(sum, count, to.data() + (at - part.begin));
@@ -273,7 +273,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Request broadcast(Bytes data, int root) override {
-    return meet("broadcast", data.size(), {data.data(), data.data()},
+    return meet(Collective::broadcast, data.size(), {data.data(), data.data()},
                 [data, root, me = rank_](const std::vector<Post>& posts) {
                   if (me != root && !data.empty())
                     std::memcpy(data.data(), posts[static_cast<size_t>(root)].from, data.size());
@@ -281,7 +281,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override {
-    return meet("gather", mine.size(), {mine.data(), all.data()},
+    return meet(Collective::gather, mine.size(), {mine.data(), all.data()},
                 [mine, at = offset(counts), root](const std::vector<Post>& posts) {
                   std::byte* to = posts[static_cast<size_t>(root)].to + at;
                   if (!mine.empty() && to != mine.data()) std::memcpy(to, mine.data(), mine.size());
@@ -289,7 +289,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Request scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts, int root) override {
-    return meet("scatter", mine.size(), {all.data(), mine.data()},
+    return meet(Collective::scatter, mine.size(), {all.data(), mine.data()},
                 [mine, at = offset(counts), root](const std::vector<Post>& posts) {
                   const std::byte* from = posts[static_cast<size_t>(root)].from + at;
                   if (!mine.empty() && from != mine.data())
@@ -298,7 +298,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
-    return meet("all-gather", all.size(), {mine.data(), all.data()},
+    return meet(Collective::all_gather, all.size(), {mine.data(), all.data()},
                 [mine, at = offset(counts)](const std::vector<Post>& posts) {
                   for (const Post& post : posts)
                     if (!mine.empty() && post.to + at != mine.data())
@@ -307,7 +307,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Request barrier() override {
-    return meet("barrier", 0, {}, [](const std::vector<Post>&) {});
+    return meet(Collective::barrier, 0, {}, [](const std::vector<Post>&) {});
   }
 
   Request send(ConstBytes data, int to, int tag) override {
@@ -359,10 +359,10 @@ class ThreadCommunicator final : public Communicator {
   int64_t offset(std::span<const int64_t> counts) const {
     return std::accumulate(counts.begin(), counts.begin() + rank_, int64_t{0});
   }
-  Request meet(const char* name, size_t bytes, Post post, Share share) {
+  Request meet(Collective name, size_t bytes, Post post, Share share) {
     return {std::make_unique<MeetingOperation>(*group_, group_->meeting(meetings_++), rank_, name,
                                                bytes, post, std::move(share)),
-            {name, bytes, rank_},
+            {to_text(name), bytes, rank_},
             group_->timeout};
   }
 

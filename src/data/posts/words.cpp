@@ -20,8 +20,9 @@ size_t sequence(std::string_view text) {
 
 // Punctuation and spaces beyond ASCII: general punctuation (U+2000 to U+206F), no-break space.
 bool separates(std::string_view letter) {
-  return letter.starts_with("\xe2\x80") || letter.starts_with("\xe2\x81") || letter == "\xc2\xa0" ||
-         letter == "\xef\xbf\xbd";
+  for (const char* start : {"\xe2\x80", "\xe2\x81", "\xc2\xa0", "\xef\xbf\xbd"})
+    if (letter.starts_with(start)) return true;
+  return false;
 }
 
 bool is_plain(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }

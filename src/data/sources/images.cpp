@@ -16,7 +16,8 @@ bool is_image_name(const fs::path& path) {
   std::string ending = path.extension().string();
   for (char& letter : ending)
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return ending == ".png" || ending == ".jpg" || ending == ".jpeg";
+  constexpr std::array known = {".png", ".jpg", ".jpeg"};
+  return std::ranges::find(known, ending) != known.end();
 }
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }

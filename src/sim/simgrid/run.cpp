@@ -39,12 +39,13 @@ class SimulatedThreads final : public ThreadSimulation {
     waiting_.push_back(woken);
     woken->acquire();
   }
-  bool spend(const std::string& operation, size_t bytes) override {
+  bool spend(Collective operation, size_t bytes) override {
     const auto& tables = job_.profile.threads;
-    const auto found = tables.find(operation == "reduce-scatter" ? "reduce" : operation);
+    const auto found = tables.find(
+        to_text(operation == Collective::reduce_scatter ? Collective::reduce : operation));
     if (found != tables.end()) mine().spend(found->second.at(static_cast<double>(bytes)));
     mine().catch_up();
-    return job_.moves_data || bytes <= always_moved || operation == "all-gather";
+    return job_.moves_data || bytes <= always_moved || operation == Collective::all_gather;
   }
 
  private:

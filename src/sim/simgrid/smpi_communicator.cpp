@@ -238,7 +238,7 @@ class SmpiCommunicator final : public MessageCommunicator {
   }
 
   Request broadcast(Bytes data, int root) override {
-    time_.spend(local().call("broadcast"));
+    time_.spend(local().call(Collective::broadcast));
     return MessageCommunicator::broadcast(data, root);
   }
 
@@ -249,7 +249,7 @@ class SmpiCommunicator final : public MessageCommunicator {
       if (root_here && moves) copy(mine, piece_of(all, counts, root));
       return start(gather_by_messages(*this, mine, all, {counts.begin(), counts.end()}, root,
                                       large_collective_tag),
-                   "gather", mine.size(), nullptr);
+                   Collective::gather, mine.size(), nullptr);
     }
     const Layout layout(counts);
     const void* out = moves ? static_cast<const void*>(mine.data()) : nowhere(mine.size());
@@ -259,10 +259,10 @@ class SmpiCommunicator final : public MessageCommunicator {
     check(MPI_Gatherv(in_place ? MPI_IN_PLACE : out, static_cast<int>(mine.size()), MPI_BYTE, in,
                       layout.counts.data(), layout.offsets.data(), MPI_BYTE, root, group_->comm),
           "MPI_Gatherv");
-    time_.spend(local().call("gather"));
+    time_.spend(local().call(Collective::gather));
     if (root_here)
       for (int r = 0; r < size(); ++r)
-        if (r != root) time_.spend(received_cost(r, "gather", counts[as_index(r)]));
+        if (r != root) time_.spend(received_cost(r, Collective::gather, counts[as_index(r)]));
     return {};
   }
 
@@ -273,7 +273,7 @@ class SmpiCommunicator final : public MessageCommunicator {
       if (root_here && moves) copy(piece_of(all, counts, root), mine);
       return start(scatter_by_messages(*this, all, mine, {counts.begin(), counts.end()}, root,
                                        large_collective_tag),
-                   "scatter", mine.size(), nullptr);
+                   Collective::scatter, mine.size(), nullptr);
     }
     const Layout layout(counts);
     const bool in_place =
@@ -284,8 +284,9 @@ class SmpiCommunicator final : public MessageCommunicator {
                        in_place ? MPI_IN_PLACE : in, static_cast<int>(mine.size()), MPI_BYTE, root,
                        group_->comm),
           "MPI_Scatterv");
-    time_.spend(local().call("scatter"));
-    if (!root_here) time_.spend(received_cost(root, "scatter", static_cast<int64_t>(mine.size())));
+    time_.spend(local().call(Collective::scatter));
+    if (!root_here)
+      time_.spend(received_cost(root, Collective::scatter, static_cast<int64_t>(mine.size())));
     return {};
   }
 
@@ -304,14 +305,14 @@ class SmpiCommunicator final : public MessageCommunicator {
                            MPI_BYTE, group_->comm),
             "MPI_Allgatherv");
     }
-    time_.spend(local().call("all-gather"));
+    time_.spend(local().call(Collective::all_gather));
     return {};
   }
 
   Request barrier() override {
     time_.catch_up();
     check(MPI_Barrier(group_->comm), "MPI_Barrier");
-    time_.spend(local().call("barrier"));
+    time_.spend(local().call(Collective::barrier));
     return {};
   }
 
@@ -350,18 +351,19 @@ class SmpiCommunicator final : public MessageCommunicator {
   std::string host() const override { return fmt::format("node{}", group_->node_of(rank())); }
 
  protected:
-  int tag_for(const char* operation, size_t bytes) override {
+  int tag_for(Collective operation, size_t bytes) override {
     const int index = tasks_++ % tags;
     // A reduce-scatter receives what a reduce does.
-    const bool scatters = std::string_view(operation) == "reduce-scatter";
-    wholes_[as_index(index)] = {scatters ? "reduce" : operation, static_cast<double>(bytes)};
+    const bool scatters = operation == Collective::reduce_scatter;
+    wholes_[as_index(index)] = {scatters ? Collective::reduce : operation,
+                                static_cast<double>(bytes)};
     // Broadcasts have tags of their own, below the others'.
-    return -index - 1 - (std::string_view(operation) == "broadcast" ? tags : 0);
+    return -index - 1 - (operation == Collective::broadcast ? tags : 0);
   }
-  Request start(Task task, const char* operation, size_t,
+  Request start(Task task, Collective operation, size_t,
                 std::unique_ptr<float[]> scratch) override {
     return {std::make_unique<TaskOperation>(std::move(task), time_, std::move(scratch)),
-            {operation},
+            {to_text(operation)},
             0};
   }
   bool carries(size_t bytes) const override { return real(bytes); }
@@ -403,14 +405,15 @@ class SmpiCommunicator final : public MessageCommunicator {
     return static_cast<std::byte*>(nowhere(std::min(bytes, largest_part)));
   }
 
-  double received_cost(int from, const char* operation, int64_t bytes) const {
+  double received_cost(int from, Collective operation, int64_t bytes) const {
     const auto count = static_cast<double>(bytes);
     return group_->local(from) ? local().of(operation, count) : remote_cost(count);
   }
   double remote_cost(double bytes) const { return shared_->job.cluster.message_cpu * bytes; }
 
   Message::Cost cost_of(int64_t bytes, int tag) const {
-    if (tag >= 0) return [=, this](int from) { return received_cost(from, "receive", bytes); };
+    if (tag >= 0)
+      return [=, this](int from) { return received_cost(from, Collective::receive, bytes); };
     const Whole& whole = wholes_[as_index((-tag - 1) % tags)];
     return [this, whole, part = static_cast<double>(bytes)](int from) {
       return group_->local(from) ? local().part_of(whole.operation, whole.bytes, part)
@@ -444,7 +447,7 @@ class SmpiCommunicator final : public MessageCommunicator {
   SimulatedTime& time_;
   std::unique_ptr<Group> group_;
   struct Whole {
-    const char* operation = "";
+    Collective operation = Collective::all_reduce;
     double bytes = 0;
   };
   std::array<Whole, tags> wholes_;  // of the tasks under way, by tag

@@ -348,16 +348,16 @@ class MpiCommunicator final : public MessageCommunicator {
   std::string host() const override { return group_->hosts[static_cast<size_t>(rank())]; }
 
  protected:
-  int tag_for(const char*, size_t) override {
+  int tag_for(Collective, size_t) override {
     tasks_ = tasks_ % 1000 + 1;
     return -(tasks_ + 1);
   }
   // Its first messages leave now; from then on MPI can move them within other calls.
-  Request start(Task task, const char* operation, size_t bytes,
+  Request start(Task task, Collective operation, size_t bytes,
                 std::unique_ptr<float[]> scratch) override {
     Request request =
         named(std::make_unique<TaskOperation>(group_, std::move(task), std::move(scratch)),
-              operation, bytes);
+              to_text(operation), bytes);
     request.test();
     return request;
   }
