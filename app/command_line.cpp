@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/nearest.h"
-#include "train/versions.h"
+#include "train/record/versions.h"
 #include "verb_data.h"
 #include "verbs.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/files.h"
+#include "os/files.h"
 
 namespace lockstep {
 

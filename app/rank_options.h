@@ -1,7 +1,7 @@
 #pragma once
 
 #include "CLI/CLI.hpp"
-#include "train/run_config.h"
+#include "config/run_config.h"
 
 namespace lockstep {
 

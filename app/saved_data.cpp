@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "train/run_claim.h"
+#include "train/record/run_claim.h"
 
 namespace lockstep {
 

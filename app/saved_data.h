@@ -3,7 +3,7 @@
 #include <string>
 
 #include "data/load.h"
-#include "train/run_folder.h"
+#include "train/record/run_folder.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/simulation.h"
+#include "sim/point/simulation.h"
 #include "sim/validation.h"
 
 namespace lockstep {

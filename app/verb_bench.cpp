@@ -3,14 +3,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/memory.h"
 #include "base/undisturbed.h"
+#include "config/presets.h"
 #include "job/benchmark.h"
 #include "job/ranks.h"
+#include "os/memory.h"
 #include "rank_options.h"
 #include "text.h"
-#include "train/held_batches.h"
-#include "train/presets.h"
+#include "train/probe/held_batches.h"
 #include "train/shares.h"
 #include "verbs.h"
 

@@ -3,14 +3,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/affinity.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "config/presets.h"
 #include "data/load.h"
+#include "os/affinity.h"
+#include "sim/point/simulation.h"
 #include "sim/predictor.h"
-#include "sim/simulation.h"
 #include "text.h"
-#include "train/presets.h"
 #include "verbs.h"
 
 namespace lockstep {

@@ -2,8 +2,9 @@
 
 #include <memory>
 
-#include "train/presets.h"
-#include "train/run_config.h"
+#include "config/presets.h"
+#include "config/run_config.h"
+#include "config/settings.h"
 #include "verbs.h"
 
 namespace lockstep {

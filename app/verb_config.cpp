@@ -2,8 +2,9 @@
 
 #include <memory>
 
+#include "config/presets.h"
+#include "config/settings.h"
 #include "nn/registry.h"
-#include "train/presets.h"
 #include "verbs.h"
 
 namespace lockstep {
@@ -13,7 +14,7 @@ namespace {
 void print_reference() {
   fmt::print(
       "# Configuration\n\n"
-      "Made by `lockstep config --reference` from the schema in src/train/settings.cpp.\n\n"
+      "Made by `lockstep config --reference` from the schema in src/config/settings.cpp.\n\n"
       "A configuration is a TOML file; `--set key=value` changes any key for one run, and the "
       "fully\n"
       "resolved configuration is saved as config.toml in the run's folder. Unknown keys and values "

@@ -5,14 +5,14 @@
 
 #include "base/error.h"
 #include "comm/backend/mpi.h"
+#include "config/presets.h"
 #include "job/interrupt.h"
 #include "job/ranks.h"
 #include "rank_options.h"
 #include "report/numbers.h"
 #include "text.h"
-#include "train/cross_validation.h"
-#include "train/presets.h"
-#include "train/run_claim.h"
+#include "train/crossval/cross_validation.h"
+#include "train/record/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {

@@ -11,11 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "data/contact_sheet.h"
 #include "data/counts.h"
-#include "data/fetch.h"
+#include "data/fetch/fetch.h"
 #include "data/load.h"
 #include "data/sources/registry.h"
+#include "data/view/contact_sheet.h"
+#include "data/view/terminal_sheet.h"
 
 namespace lockstep {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/affinity.h"
 #include "base/clock.h"
+#include "os/affinity.h"
 #include "tensor/device.h"
 #include "tensor/peak.h"
 #include "text.h"

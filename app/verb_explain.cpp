@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "config/presets.h"
 #include "sim/advice.h"
 #include "text.h"
-#include "train/presets.h"
-#include "train/run_claim.h"
+#include "train/record/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {

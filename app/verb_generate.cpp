@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/digests.h"
 #include "base/error.h"
 #include "generate/generator.h"
-#include "nn/hugging_face.h"
+#include "nn/files/hugging_face.h"
+#include "os/digests.h"
 #include "saved_data.h"
 #include "text.h"
 #include "verbs.h"

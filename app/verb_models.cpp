@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "config/presets.h"
 #include "data/sources/registry.h"
 #include "nn/sequence.h"
 #include "text.h"
-#include "train/presets.h"
 #include "train/rank_memory.h"
 #include "train/shares.h"
 #include "verbs.h"

@@ -7,7 +7,8 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "data/image.h"
+#include "data/formats/image.h"
+#include "data/formats/image_fit.h"
 #include "data/sources/registry.h"
 #include "npy.h"
 #include "saved_data.h"

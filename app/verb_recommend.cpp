@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "saved_data.h"
 #include "text.h"
-#include "train/recommender.h"
+#include "train/recommend/recommender.h"
 #include "verbs.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 
 #include "base/names.h"
 #include "study/report_file.h"
-#include "train/run_claim.h"
+#include "train/record/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {

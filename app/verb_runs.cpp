@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/folder_lock.h"
 #include "base/names.h"
 #include "base/nearest.h"
+#include "os/folder_lock.h"
 #include "text.h"
-#include "train/run_claim.h"
-#include "train/run_list.h"
+#include "train/record/run_claim.h"
+#include "train/record/run_list.h"
 #include "verbs.h"
 
 namespace lockstep {

@@ -2,8 +2,8 @@
 
 #include <cctype>
 
+#include "config/presets.h"
 #include "job/launch.h"
-#include "train/presets.h"
 #include "verbs.h"
 
 namespace lockstep {

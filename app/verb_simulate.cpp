@@ -5,17 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "config/presets.h"
 #include "job/interrupt.h"
 #include "parallel/strategy.h"
 #include "progress.h"
 #include "sim/numerics.h"
+#include "sim/point/simulated_run.h"
 #include "sim/predictor.h"
-#include "sim/simulated_run.h"
 #include "sim/sweep.h"
 #include "simulate_tables.h"
 #include "text.h"
-#include "train/presets.h"
-#include "train/run_claim.h"
+#include "train/record/run_claim.h"
 #include "verbs.h"
 
 namespace lockstep {

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "base/program.h"
 #include "job/interrupt.h"
+#include "os/program.h"
 #include "study/report_file.h"
 #include "study/runner.h"
 #include "study/shipped_studies.h"

@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "base/error.h"
+#include "config/presets.h"
 #include "data/say.h"
 #include "job/interrupt.h"
 #include "job/training.h"
 #include "progress.h"
 #include "rank_options.h"
-#include "train/presets.h"
-#include "train/run_folder.h"
+#include "train/record/run_folder.h"
 #include "verbs.h"
 
 namespace lockstep {

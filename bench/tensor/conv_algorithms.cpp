@@ -7,10 +7,10 @@
 #include <functional>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "tensor/device/cpu/conv.h"
+#include "os/buffer.h"
+#include "tensor/device/cpu/conv/conv.h"
 
 namespace lockstep {
 namespace {

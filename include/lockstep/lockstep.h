@@ -11,7 +11,7 @@
 
 // ---- Configuration ------------------------------------------------------------------------------
 // find_config("preset or file", {"key=value", ...}) -> RunConfig; presets()
-#include "train/presets.h"
+#include "config/presets.h"
 
 // ---- Training -----------------------------------------------------------------------------------
 // train(config, TrainOptions) -> TrainedRun with a Summary and a run folder
@@ -19,7 +19,7 @@
 // load_run(folder) -> SavedRun: the trained network; evaluate(...), run_forward(...)
 #include "job/training.h"
 #include "train/evaluator.h"
-#include "train/run_folder.h"
+#include "train/record/run_folder.h"
 
 // ---- Building blocks of one's own ---------------------------------------------------------------
 // Layer, Kernel and add_layer(form, make); Strategy, StrategyEntry and add_strategy(entry)

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/affinity.h"
+#include "os/affinity.h"
 
 namespace lockstep {
 namespace {

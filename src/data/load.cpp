@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 #include "data/counts.h"
+#include "data/datasets/subset.h"
 #include "data/permutation.h"
 #include "data/sources/registry.h"
 #include "data/split.h"
-#include "data/subset.h"
 
 namespace lockstep {
 namespace {

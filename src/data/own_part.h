@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "base/files.h"
+#include "os/files.h"
 
 namespace lockstep {
 

@@ -9,8 +9,8 @@
 #include "comm/backend/self.h"
 #include "job/ranks.h"
 #include "tensor/peak.h"
+#include "train/probe/step_probe.h"
 #include "train/shares.h"
-#include "train/step_probe.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "comm/communicator.h"
 #include "train/diagnosis.h"
-#include "train/held_batches.h"
+#include "train/probe/held_batches.h"
 
 namespace lockstep {
 

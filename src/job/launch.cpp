@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/library.h"
 #include "comm/backend/mpi.h"
 #include "job/interrupt.h"
 #include "job/job_folder.h"
+#include "os/library.h"
 
 namespace lockstep {
 namespace {

@@ -2,13 +2,13 @@
 
 #include <xxhash.h>
 
-#include "base/affinity.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/backend/mpi.h"
 #include "comm/backend/threads.h"
 #include "data/sources/registry.h"
 #include "job/launch.h"
+#include "os/affinity.h"
 #include "parallel/strategy.h"
 #include "train/scattered_dataset.h"
 

@@ -5,9 +5,9 @@
 #include <mutex>
 
 #include "comm/communicator.h"
+#include "config/run_config.h"
 #include "data/load.h"
 #include "data/say.h"
-#include "train/run_config.h"
 
 namespace lockstep {
 

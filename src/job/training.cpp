@@ -1,14 +1,14 @@
 #include "job/training.h"
 
-#include "base/digests.h"
 #include "base/error.h"
 #include "comm/backend/mpi.h"
 #include "job/ranks.h"
+#include "os/digests.h"
 #include "train/diagnosis.h"
-#include "train/recommender.h"
-#include "train/run_claim.h"
-#include "train/run_folder.h"
-#include "train/trace_file.h"
+#include "train/recommend/recommender.h"
+#include "train/record/run_claim.h"
+#include "train/record/run_folder.h"
+#include "train/record/trace_file.h"
 #include "train/trainer.h"
 
 namespace lockstep {

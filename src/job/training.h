@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/files.h"
+#include "config/run_config.h"
 #include "data/say.h"
+#include "os/files.h"
 #include "train/observer.h"
-#include "train/run_config.h"
 
 namespace lockstep {
 

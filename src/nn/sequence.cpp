@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "nn/layers/pool.h"
 #include "nn/layers/simple.h"
+#include "os/buffer.h"
 
 namespace lockstep {
 

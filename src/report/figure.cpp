@@ -1,7 +1,7 @@
 #include "report/figure.h"
 
 #include "base/error.h"
-#include "base/library.h"
+#include "os/library.h"
 #include "report/cairo/library.h"
 #include "report/document.h"
 

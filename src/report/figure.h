@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "os/files.h"
 #include "report/run_kind.h"
 
 namespace lockstep {

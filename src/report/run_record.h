@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/files.h"
+#include "os/files.h"
 #include "report/run_kind.h"
 
 namespace lockstep {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/affinity.h"
 #include "base/toml.h"
+#include "os/affinity.h"
 #include "parallel/strategy.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/enum_text.h"
-#include "base/files.h"
+#include "os/files.h"
 
 namespace lockstep {
 

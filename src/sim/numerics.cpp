@@ -2,15 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/apart.h"
 #include "base/error.h"
-#include "sim/costed_device.h"
-#include "sim/engine.h"
-#include "sim/noisy_time.h"
-#include "sim/simulated_run.h"
-#include "train/cross_validation.h"
-#include "train/run_folder.h"
-#include "train/trace_file.h"
+#include "os/apart.h"
+#include "sim/engine/costed_device.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/noisy_time.h"
+#include "sim/point/simulated_run.h"
+#include "train/crossval/cross_validation.h"
+#include "train/record/run_folder.h"
+#include "train/record/trace_file.h"
 #include "train/trainer.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "sim/simulation.h"
+#include "sim/point/simulation.h"
 
 namespace lockstep {
 

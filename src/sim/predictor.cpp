@@ -2,18 +2,11 @@
 
 #include <unistd.h>
 
-#include "base/affinity.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/nearest.h"
-#include "base/program.h"
-#include "base/run_command.h"
-#include "comm/backend/mpi.h"
-#include "comm/backend/threads.h"
-#include "data/folders.h"
-#include "job/launch.h"
-#include "sim/disturbance_watch.h"
-#include "sim/measure.h"
+#include "data/fetch/folders.h"
+#include "os/affinity.h"
 
 namespace lockstep {
 namespace {
@@ -43,113 +36,6 @@ double checkpoint_seconds(const RankMemory& memory) {
 }
 
 }  // namespace
-
-namespace {
-
-// Takes up what was measured: with `replace`, whatever was known before.
-void keep_tables(std::map<std::string, SizeTable>& known, Quietness& quietness,
-                 const std::map<std::string, SizeTable>& other, const Quietness& other_quietness,
-                 bool replace) {
-  if (replace && !other.empty() && other_quietness.quiet()) known.clear();
-  keep_better_tables(known, quietness, other, other_quietness);
-}
-
-void measure_tables(Profile& profile, int attempts, bool replace, const Say& say) {
-  if (profile.cores < 2) {
-    say("this machine has one core: messages between ranks cannot be measured, and take no time in "
-        "predictions of several ranks per node");
-    return;
-  }
-  const ThisMachine machine;
-  DisturbanceWatch watch(machine, profile.arithmetic);
-  Profile fresh;
-  std::map<std::string, SizeTable> last;
-  measure_undisturbed(
-      watch, attempts,
-      [&] {
-        run_thread_ranks(2, 60, [&](Communicator& ranks) {
-          auto tables = measure_operations(ranks);
-          if (ranks.rank() == 0) last = std::move(tables);
-        });
-        return 0.0;
-      },
-      [&](const Quietness& quietness) {
-        keep_better_tables(fresh.threads, fresh.threads_quietness, last, quietness);
-      });
-  make_folder(profile_path().parent_path());
-  const ScratchFolder scratch(profile_path().parent_path());
-  try {
-    measure_undisturbed(
-        watch, attempts,
-        [&] {
-          run_command({lockstep_program().string(), "calibrate", "--mpi-tables",
-                       (scratch.path() / "mpi.json").string()},
-                      scratch.path(), std::chrono::seconds(120));
-          last = read_profile(scratch.path() / "mpi.json").mpi;
-          return 0.0;
-        },
-        [&](const Quietness& quietness) {
-          keep_better_tables(fresh.mpi, fresh.mpi_quietness, last, quietness);
-        });
-  } catch (const Failure& failure) {
-    say(
-        fmt::format("MPI ranks could not be measured; their messages take no time in predictions: "
-                    "{}",
-                    failure.what()));
-  }
-  keep_tables(profile.threads, profile.threads_quietness, fresh.threads, fresh.threads_quietness,
-              replace);
-  keep_tables(profile.mpi, profile.mpi_quietness, fresh.mpi, fresh.mpi_quietness, replace);
-  profile.arithmetic = watch.quickest();
-  ++profile.new_measurements;
-}
-
-// What is kept of this machine, or nothing where it cannot be used.
-Profile kept_profile(const Say& say) {
-  Profile fresh;
-  fresh.machine = this_machine();
-  fresh.cores = static_cast<int>(allowed_cores().size());
-  fresh.version = LOCKSTEP_VERSION;
-  if (!fs::exists(profile_path())) return fresh;
-  try {
-    const Profile kept = read_profile(profile_path());
-    return kept.version == LOCKSTEP_VERSION ? kept : fresh;
-  } catch (const UserError& error) {
-    say(fmt::format("{}; measuring anew", error.what()));
-    return fresh;
-  }
-}
-
-}  // namespace
-
-void refine_tables(Profile& profile, const Say& say) { measure_tables(profile, 1, false, say); }
-
-void measure_mpi_tables(const fs::path& path) {
-  if (mpi_job_size() == 0) launch_ranks(2);
-  run_mpi_rank(60, [&](Communicator& ranks) {
-    Profile profile;
-    profile.machine = this_machine();
-    profile.version = LOCKSTEP_VERSION;
-    profile.measured = time_text();
-    profile.mpi = measure_operations(ranks);
-    if (ranks.rank() == 0) write_profile(path, profile);
-    ranks.barrier().wait();
-  });
-}
-
-Profile machine_profile(Measuring measuring, const Say& say) {
-  Profile profile = kept_profile(say);
-  const bool is_old = is_stale(profile.measured, profile.version);
-  const bool is_clean = profile.threads_quietness.quiet() && profile.mpi_quietness.quiet();
-  if (measuring == Measuring::where_needed && !is_old &&
-      (is_clean || !is_quiet_now(ThisMachine(), profile.arithmetic)))
-    return profile;
-  say("measuring messages between two threads and between two MPI ranks (a few seconds)");
-  measure_tables(profile, 2, is_old || measuring == Measuring::again, say);
-  profile.measured = time_text();
-  write_profile(profile_path(), profile);
-  return profile;
-}
 
 Predictor make_predictor(const RunConfig& config, const CostSource& source,
                          const std::string& cluster, const SimulateOptions& how, const Say& say) {

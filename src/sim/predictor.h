@@ -5,7 +5,8 @@
 
 #include "data/load.h"
 #include "data/say.h"
-#include "sim/simulation.h"
+#include "sim/measure/calibrate.h"
+#include "sim/point/simulation.h"
 
 namespace lockstep {
 
@@ -18,13 +19,6 @@ const std::vector<ShippedCluster>& shipped_clusters();
 
 // By name, by path, or "this": the machine of the profile.
 Cluster find_cluster(const std::string& name_or_path, const Profile& profile);
-
-// This machine's profile from the cache; operations between ranks are measured now where they are
-// missing, old, or were disturbed, or where they are to be measured again.
-Profile machine_profile(Measuring measuring, const Say& say);
-
-// Measures them once more, and keeps what is better.
-void refine_tables(Profile& profile, const Say& say);
 
 // All that predictions are made from.
 struct Predictor {
@@ -51,8 +45,5 @@ struct CostSource {
 };
 Predictor make_predictor(const RunConfig& config, const CostSource& source,
                          const std::string& cluster, const SimulateOptions& how, const Say& say);
-
-// In a job of two MPI ranks: measures operations between them; rank 0 writes the tables.
-void measure_mpi_tables(const fs::path& path);
 
 }  // namespace lockstep

@@ -7,14 +7,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/program.h"
-#include "base/run_command.h"
 #include "base/statistics.h"
-#include "data/folders.h"
+#include "data/fetch/folders.h"
+#include "os/program.h"
+#include "os/run_command.h"
 #include "parallel/strategy.h"
-#include "sim/disturbance_watch.h"
-#include "sim/measure.h"
-#include "sim/near_cores.h"
+#include "sim/measure/disturbance_watch.h"
 #include "sim/predictor.h"
 
 namespace lockstep {
@@ -24,7 +22,8 @@ using Json = nlohmann::ordered_json;
 
 // Short: many rounds meet more of the quiet moments of a shared machine than a few long ones.
 constexpr double seconds_a_round = 1, seconds_for_costs = 0.4;
-constexpr double patience = 12;  // seconds per point and round, with cores that stay disturbed
+constexpr double patience = 12;  // seconds per point and round
+constexpr int most_attempts = 5;
 
 // Steps of a real run. Seconds.
 struct RealRun {
@@ -138,28 +137,19 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   for (int round = 1; round <= rounds; ++round) {
     say(fmt::format("validating: round {} of {}", round, rounds));
     for (size_t i = 0; i < points.size(); ++i) {
-      if (i % 3 == 0)  // now and then, as all else: a disturbed moment must not meet all of it
-        NearCores(profile.threads)
-            .run(
-                [&] {
-                  refine_tables(together, say);
-                  keep_better_tables(profile.threads, profile.threads_quietness, together.threads,
-                                     together.threads_quietness);
-                  keep_better_tables(profile.mpi, profile.mpi_quietness, together.mpi,
-                                     together.mpi_quietness);
-                  return true;
-                },
-                patience);
-      costs[i].threads = together.threads;
+      if (i % 3 == 0) {  // now and then, as all else: a disturbed moment must not meet all of it
+        refine_tables(together, say);
+        keep_better_tables(profile.threads, profile.threads_quietness, together.threads,
+                           together.threads_quietness);
+        keep_better_tables(profile.mpi, profile.mpi_quietness, together.mpi,
+                           together.mpi_quietness);
+      }
       const double start = clock.seconds();
-      NearCores(profile.threads)
-          .run(
-              [&] {
-                refine_costs(points[i], data, costs[i], seconds_for_costs);
-                runs[i].push_back(real_run(points[i], scratch.path(), watch));
-                return are_confirmed(runs[i]) || clock.seconds() - start > patience;
-              },
-              patience);
+      for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        refine_costs(points[i], data, costs[i], seconds_for_costs);
+        runs[i].push_back(real_run(points[i], scratch.path(), watch));
+        if (are_confirmed(runs[i]) || clock.seconds() - start > patience) break;
+      }
     }
   }
   for (const Profile& one : costs)
@@ -180,12 +170,9 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
     const NetworkCosts measured = known_costs(points[i], data, own);
     const bool is_short = measured.by_ranks.begin()->second.step() < short_step;
     const ParallelConfig& p = points[i].config.parallel;
-    const bool two_were_calibrated =
-        p.backend == Backend::threads && (is_short || data.train->sparse()) &&
-        (p.strategy == ParallelConfig{}.strategy || traits_of(p).servers > 0);
     all.push_back(compared(points[i],
                            simulate_point(points[i], data, is_short ? together : own, cluster, how),
-                           runs[i], p.ranks == 1 || two_were_calibrated));
+                           runs[i], p.ranks == 1));
     Json line{{"when", time_text()}, {"machine", profile.machine}};
     line.update(to_json(all.back()));
     log.append(line.dump());

@@ -5,7 +5,7 @@
 
 #include "data/load.h"
 #include "data/say.h"
-#include "sim/simulation.h"
+#include "sim/point/simulation.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "base/files.h"
+#include "os/files.h"
 #include "report/run_record.h"
 #include "study/study.h"
 

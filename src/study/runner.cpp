@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/rng.h"
-#include "base/run_command.h"
+#include "os/run_command.h"
 #include "study/results.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <functional>
 
-#include "base/files.h"
+#include "os/files.h"
 #include "study/study.h"
 
 namespace lockstep {

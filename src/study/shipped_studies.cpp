@@ -1,8 +1,8 @@
 #include "study/shipped_studies.h"
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/nearest.h"
+#include "os/files.h"
 
 namespace lockstep {
 

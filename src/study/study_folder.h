@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/files.h"
+#include "os/files.h"
 #include "study/study.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "base/buffer.h"
+#include "os/buffer.h"
 
 namespace lockstep {
 

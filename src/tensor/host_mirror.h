@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "base/buffer.h"
+#include "os/buffer.h"
 #include "tensor/device.h"
 
 namespace lockstep {

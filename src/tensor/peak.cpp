@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/buffer.h"
-#include "base/thread_pool.h"
-#include "tensor/device/cpu/gemm.h"
+#include "os/buffer.h"
+#include "os/thread_pool.h"
+#include "tensor/device/cpu/gemm/gemm.h"
 
 namespace lockstep {
 

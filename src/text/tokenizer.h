@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
+#include "os/files.h"
 
 namespace lockstep {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/digests.h"
 #include "base/error.h"
 #include "base/strict_json.h"
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
+#include "os/digests.h"
 
 namespace lockstep {
 namespace {

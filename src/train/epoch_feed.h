@@ -1,9 +1,9 @@
 #pragma once
 
+#include "config/run_config.h"
 #include "data/loader.h"
 #include "data/partition.h"
 #include "parallel/batch_source.h"
-#include "train/run_config.h"
 
 namespace lockstep {
 

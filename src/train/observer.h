@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/affinity.h"
+#include "os/affinity.h"
 #include "parallel/step_result.h"
 
 namespace lockstep {

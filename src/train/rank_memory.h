@@ -1,7 +1,7 @@
 #pragma once
 
+#include "config/run_config.h"
 #include "nn/network.h"
-#include "train/run_config.h"
 
 namespace lockstep {
 

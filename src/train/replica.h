@@ -2,9 +2,9 @@
 
 #include <memory>
 
+#include "config/run_config.h"
 #include "nn/program.h"
 #include "parallel/strategy.h"
-#include "train/run_config.h"
 
 namespace lockstep {
 

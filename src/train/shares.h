@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "train/run_config.h"
+#include "config/run_config.h"
 
 namespace lockstep {
 

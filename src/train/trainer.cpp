@@ -5,10 +5,10 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/digests.h"
-#include "base/memory.h"
 #include "base/statistics.h"
-#include "nn/hugging_face.h"
+#include "nn/files/hugging_face.h"
+#include "os/digests.h"
+#include "os/memory.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
 #include "train/resumable.h"

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "config/run_config.h"
 #include "data/load.h"
 #include "train/checkpoint.h"
 #include "train/epoch_feed.h"
 #include "train/observer.h"
 #include "train/replica.h"
-#include "train/run_config.h"
 
 namespace lockstep {
 

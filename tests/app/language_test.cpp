@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "app/process_testing.h"
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 
 namespace lockstep {
 namespace {

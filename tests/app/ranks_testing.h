@@ -6,7 +6,7 @@
 #include <map>
 
 #include "app/process_testing.h"
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 
 namespace lockstep {
 

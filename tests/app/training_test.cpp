@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "app/process_testing.h"
-#include "data/image.h"
-#include "data/image_dataset.h"
+#include "data/datasets/image_dataset.h"
+#include "data/formats/image.h"
 #include "data/sources/registry.h"
 
 namespace lockstep {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
-#include "data/folders.h"
+#include "data/fetch/folders.h"
+#include "os/files.h"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "data/data_testing.h"
+#include "data/datasets/table_dataset.h"
 #include "data/permutation.h"
-#include "data/table_dataset.h"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <turbojpeg.h>
 
-#include "data/image.h"
+#include "data/formats/image.h"
 
 namespace lockstep {
 

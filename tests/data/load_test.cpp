@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "data/subset.h"
-#include "data_testing.h"
+#include "data/data_testing.h"
+#include "data/datasets/subset.h"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/data_testing.h"
 #include "data/permutation.h"
-#include "data_testing.h"
 
 namespace lockstep {
 namespace {

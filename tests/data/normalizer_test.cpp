@@ -1,9 +1,9 @@
 #include "data/normalizer.h"
 
 #include "base/error.h"
-#include "data/image_dataset.h"
-#include "data/table_dataset.h"
-#include "data_testing.h"
+#include "data/data_testing.h"
+#include "data/datasets/image_dataset.h"
+#include "data/datasets/table_dataset.h"
 
 namespace lockstep {
 namespace {

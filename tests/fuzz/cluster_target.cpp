@@ -1,7 +1,7 @@
 #include "sim/cluster.h"
 
 #include "fuzz_target.h"
-#include "sim/simulation.h"
+#include "sim/point/simulation.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 #include "base/error.h"
+#include "config/run_config.h"
 #include "fuzz_target.h"
-#include "train/run_config.h"
 
 namespace lockstep {
 namespace {

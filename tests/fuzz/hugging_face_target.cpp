@@ -1,7 +1,7 @@
-#include "nn/hugging_face.h"
+#include "nn/files/hugging_face.h"
 
 #include "fuzz_target.h"
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,5 @@
-#include "data/image.h"
+#include "data/formats/image.h"
+#include "data/formats/image_fit.h"
 #include "data/jpeg_testing.h"
 #include "fuzz_target.h"
 

@@ -1,4 +1,4 @@
-#include "sim/profile.h"
+#include "sim/profile/profile.h"
 
 #include "base/error.h"
 #include "fuzz_target.h"

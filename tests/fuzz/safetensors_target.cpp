@@ -1,4 +1,4 @@
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 
 #include "fuzz_target.h"
 

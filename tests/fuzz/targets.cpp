@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "data/folders.h"
+#include "data/fetch/folders.h"
 #include "fuzz_target.h"
 
 namespace lockstep {

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "nn/files/safetensors.h"
 #include "nn/nn_testing.h"
-#include "nn/safetensors.h"
 #include "tensor/device.h"
 
 namespace lockstep {

@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "data/data_testing.h"
-#include "data/folders.h"
+#include "data/fetch/folders.h"
 #include "data/load.h"
-#include "sim/measure.h"
-#include "sim/simulation.h"
+#include "sim/measure/calibrate.h"
+#include "sim/measure/measure_network.h"
+#include "sim/point/simulation.h"
 
 namespace lockstep {
 
@@ -44,7 +45,7 @@ struct FixedProfile {
   }
 
   void add(const RunConfig& with, int64_t rows = 8) {
-    NetworkCosts costs = measure_costs(with, data, rows, 1, NearCores({}), 0.01);
+    NetworkCosts costs = measure_network(with, data, rows, 1, 0.01);
     costs.by_ranks[2] = costs.by_ranks.at(1);
     costs.measured = time_text();
     for (auto& [ranks, cost] : costs.by_ranks) {
@@ -54,7 +55,7 @@ struct FixedProfile {
       cost.update = 5e-4;
       cost.add = 1e-9;
       cost.copy = 1e-9;
-      cost.exchange = cost.serving = 0;
+      cost.after_whole_arrays = 0;
       cost.load = 1e-5;
       cost.inference = 0.5;
       cost.typical = cost.low = 1;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/rng.h"
+#include "os/buffer.h"
 #include "tensor/device/cpu/cpu_device.h"
 #include "tensor/device/reference/reference_device.h"
 #include "tensor/touched_rows.h"

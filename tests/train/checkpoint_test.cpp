@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/digests.h"
 #include "nn/nn_testing.h"
+#include "os/digests.h"
 #include "train/parallel_testing.h"
 
 namespace lockstep {

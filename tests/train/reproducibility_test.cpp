@@ -1,7 +1,7 @@
 // The same configuration gives the same weights, bit by bit, however it is run.
 
 #include "nn/nn_testing.h"
-#include "train/run_folder.h"
+#include "train/record/run_folder.h"
 #include "train/train_testing.h"
 
 namespace lockstep {

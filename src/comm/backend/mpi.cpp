@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "base/library.h"
 #include "comm/backend/mpi/library.h"
+#include "os/library.h"
 
 namespace lockstep {
 namespace {

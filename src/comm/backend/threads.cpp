@@ -6,10 +6,10 @@
 #include <numeric>
 #include <thread>
 
-#include "base/relax.h"
-#include "base/thread_pool.h"
 #include "comm/backend/self.h"
 #include "comm/backend/thread_group.h"
+#include "os/relax.h"
+#include "os/thread_pool.h"
 
 namespace lockstep {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "data/subset.h"
+#include "data/datasets/subset.h"
 
 namespace lockstep {
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "data/datasets/raw_dataset.h"
 #include "data/posts/features.h"
 #include "data/posts/follow_graph.h"
-#include "data/raw_dataset.h"
 
 namespace lockstep {
 

@@ -2,10 +2,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/part.h"
-#include "data/image_dataset.h"
+#include "data/datasets/image_dataset.h"
 #include "data/sources/registry.h"
+#include "os/files.h"
 
 namespace lockstep {
 namespace {

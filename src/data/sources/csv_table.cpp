@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "data/csv.h"
-#include "data/table_dataset.h"
+#include "data/datasets/table_dataset.h"
+#include "data/formats/csv.h"
 
 namespace lockstep {
 namespace {

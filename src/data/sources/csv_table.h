@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/files.h"
 #include "data/sources/source.h"
+#include "os/files.h"
 
 namespace lockstep {
 

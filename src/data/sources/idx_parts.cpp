@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/part.h"
-#include "data/idx.h"
-#include "data/image_dataset.h"
+#include "data/datasets/image_dataset.h"
+#include "data/formats/idx.h"
 
 namespace lockstep {
 namespace {

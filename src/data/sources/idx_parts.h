@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "base/files.h"
 #include "data/sources/source.h"
+#include "os/files.h"
 
 namespace lockstep {
 

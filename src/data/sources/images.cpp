@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/nearest.h"
-#include "data/image.h"
-#include "data/image_dataset.h"
+#include "data/datasets/image_dataset.h"
+#include "data/formats/image.h"
 #include "data/sources/source.h"
+#include "os/files.h"
 
 namespace lockstep {
 namespace {

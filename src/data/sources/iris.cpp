@@ -1,4 +1,4 @@
-#include "data/folders.h"
+#include "data/fetch/folders.h"
 #include "data/sources/csv_table.h"
 #include "data/sources/source.h"
 

@@ -1,5 +1,5 @@
-#include "data/fetch.h"
-#include "data/folders.h"
+#include "data/fetch/fetch.h"
+#include "data/fetch/folders.h"
 #include "data/sources/idx_parts.h"
 #include "data/sources/registry.h"
 

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "data/counts.h"
-#include "data/csv.h"
+#include "data/formats/csv.h"
 #include "data/posts/post_dataset.h"
 #include "data/posts/synthetic.h"
 #include "data/sources/source.h"
+#include "os/files.h"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "data/data_config.h"
+#include "data/datasets/raw_dataset.h"
 #include "data/own_part.h"
-#include "data/raw_dataset.h"
 #include "data/say.h"
 #include "text/tokenizer.h"
 

@@ -1,12 +1,12 @@
 #include "base/error.h"
 #include "data/counts.h"
-#include "data/fetch.h"
+#include "data/fetch/fetch.h"
+#include "data/formats/verified_file.h"
 #include "data/sources/registry.h"
 #include "data/split.h"
 #include "data/text/documents.h"
 #include "data/text/load_tokenizer.h"
 #include "data/text/token_dataset.h"
-#include "data/verified_file.h"
 
 namespace lockstep {
 namespace {

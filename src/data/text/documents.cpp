@@ -7,12 +7,12 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/nearest.h"
 #include "base/rng.h"
-#include "data/csv.h"
+#include "data/formats/csv.h"
 #include "data/split.h"
 #include "data/text/text_template.h"
+#include "os/files.h"
 
 namespace lockstep {
 namespace {

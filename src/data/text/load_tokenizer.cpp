@@ -2,7 +2,7 @@
 
 #include "base/enum_text.h"
 #include "base/error.h"
-#include "data/fetch.h"
+#include "data/fetch/fetch.h"
 
 namespace lockstep {
 

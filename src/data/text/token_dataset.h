@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "data/raw_dataset.h"
+#include "data/datasets/raw_dataset.h"
 #include "data/text/token_file.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "base/files.h"
+#include "os/files.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/buffer.h"
+#include "os/buffer.h"
 
 namespace lockstep {
 namespace {

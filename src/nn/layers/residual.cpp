@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "nn/layers/nested_index.h"
 #include "nn/sequence.h"
+#include "os/buffer.h"
 
 namespace lockstep {
 namespace {

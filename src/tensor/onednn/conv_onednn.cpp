@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "base/buffer.h"
+#include "os/buffer.h"
 #include "tensor/onednn/convolutions.h"
 
 // oneDNN's convolutions, for any shape, in a library of their own (convolutions.h). Each thread

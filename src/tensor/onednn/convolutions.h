@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tensor/device/cpu/conv.h"
+#include "tensor/device/cpu/conv/conv.h"
 
 namespace lockstep {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/buffer.h"
+#include "os/buffer.h"
 #include "tensor/device/cpu/cpu_device.h"
-#include "tensor/device/cpu/gemm.h"
+#include "tensor/device/cpu/gemm/gemm.h"
 #include "tensor/dropout_mask.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,7 +12,7 @@
 //
 #include <hwy/contrib/math/math-inl.h>
 
-#include "tensor/device/cpu/tile-inl.h"
+#include "tensor/device/cpu/gemm/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {

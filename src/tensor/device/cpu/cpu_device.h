@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/thread_pool.h"
+#include "os/thread_pool.h"
 #include "tensor/device/host_memory_device.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 #include "tensor/device/cpu/cpu_device.h"
 #include "tensor/device/cpu/dense_sparse.h"
-#include "tensor/device/cpu/gemm.h"
+#include "tensor/device/cpu/gemm/gemm.h"
 #include "tensor/device/cpu/vector_ops.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "base/thread_pool.h"
+#include "os/thread_pool.h"
 #include "tensor/kernel.h"
 #include "tensor/specs.h"
 

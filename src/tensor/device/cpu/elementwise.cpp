@@ -8,7 +8,7 @@
 //
 #include <hwy/contrib/math/math-inl.h>
 
-#include "tensor/device/cpu/tile-inl.h"
+#include "tensor/device/cpu/gemm/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {

@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "tensor/device/cpu/norm.cpp"
 #include <hwy/foreach_target.h>
 //
-#include "tensor/device/cpu/tile-inl.h"
+#include "tensor/device/cpu/gemm/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {

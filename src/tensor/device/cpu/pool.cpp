@@ -4,7 +4,7 @@
 #define HWY_TARGET_INCLUDE "tensor/device/cpu/pool.cpp"
 #include <hwy/foreach_target.h>
 //
-#include "tensor/device/cpu/tile-inl.h"
+#include "tensor/device/cpu/gemm/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {

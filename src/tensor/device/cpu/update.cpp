@@ -6,7 +6,7 @@
 #define HWY_TARGET_INCLUDE "tensor/device/cpu/update.cpp"
 #include <hwy/foreach_target.h>
 //
-#include "tensor/device/cpu/tile-inl.h"
+#include "tensor/device/cpu/gemm/tile-inl.h"
 
 #ifndef LOCKSTEP_UPDATE_FACTORS
 #define LOCKSTEP_UPDATE_FACTORS

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/thread_pool.h"
+#include "os/thread_pool.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <span>
 
-#include "base/buffer.h"
+#include "os/buffer.h"
 
 namespace lockstep {
 

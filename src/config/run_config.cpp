@@ -1,0 +1,223 @@
+#include "config/run_config.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/nearest.h"
+#include "config/settings.h"
+#include "nn/files/hugging_face.h"
+#include "parallel/strategy.h"
+
+namespace lockstep {
+namespace {
+
+const Setting& find(const std::string& key, const std::string& where) {
+  std::vector<std::string> keys;
+  for (const Setting& setting : settings()) {
+    if (setting.key == key) return setting;
+    keys.push_back(setting.key);
+  }
+  const std::string close = nearest(key, keys);
+  if (close.empty())
+    throw UserError("{}: there is no key '{}'; docs/configuration.md lists them all", where, key);
+  throw UserError("{}: there is no key '{}'; did you mean '{}'?", where, key, close);
+}
+
+[[noreturn]] void wrong_type(const Setting& setting, const TomlValue& value, const char* expected) {
+  throw UserError("{}: {} is {}, {} was expected", value.where, setting.key, value.type(),
+                  expected);
+}
+
+double number_of(const Setting& setting, const TomlValue& value, bool whole) {
+  double number = 0;
+  if (const auto* integer = std::get_if<int64_t>(&value.data))
+    number = static_cast<double>(*integer);
+  else if (const auto* real = std::get_if<double>(&value.data); real && !whole)
+    number = *real;
+  else
+    wrong_type(setting, value, whole ? "a whole number" : "a number");
+  const bool low =
+      setting.least_is_excluded ? !(number > setting.least) : !(number >= setting.least);
+  const double most = whole ? std::min(setting.most, 9e15) : setting.most;
+  if (low || !(number <= most))
+    throw UserError("{}: {} = {} is out of range, {} {}{} was expected", value.where, setting.key,
+                    number, setting.least_is_excluded ? "more than" : "at least", setting.least,
+                    number > most ? fmt::format(" and at most {}", most) : "");
+  return number;
+}
+
+struct Assign {
+  const Setting& setting;
+  const TomlValue& value;
+
+  std::string text() const {
+    if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
+    // On a command line the text 0 looks like a number.
+    if (!value.where.starts_with("--set ")) wrong_type(setting, value, "text in quotes");
+    return value.where.substr(std::min(value.where.find('=') + 1, value.where.size()));
+  }
+  [[noreturn]] void not_known(const std::string& text) const {
+    throw UserError("{}: {} = \"{}\" is not known; {}", value.where, setting.key, text,
+                    suggestion(text, setting.choices));
+  }
+
+  void operator()(std::string* target) const {
+    const auto& choices = setting.choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), text()) == choices.end())
+      not_known(text());
+    *target = text();
+  }
+  void operator()(const EnumTarget& target) const {
+    if (!target.set(target.value, text())) not_known(text());
+  }
+  void operator()(int64_t* target) const {
+    if (setting.key == "train.batch" && value.data == decltype(value.data)(std::string("full"))) {
+      *target = 0;
+      return;
+    }
+    number_of(setting, value, true);  // checks the range; a double cannot hold every integer
+    *target = std::get<int64_t>(value.data);
+    if (setting.key == "train.batch" && *target == 0 && std::holds_alternative<int64_t>(value.data))
+      throw UserError("{}: train.batch = 0 is out of range, at least 1 was expected (or \"full\")",
+                      value.where);
+  }
+  void operator()(int* target) const {
+    *target = static_cast<int>(number_of(setting, value, true));
+  }
+  void operator()(double* target) const { *target = number_of(setting, value, false); }
+  void operator()(bool* target) const {
+    const auto* flag = std::get_if<bool>(&value.data);
+    if (!flag) wrong_type(setting, value, "true or false");
+    *target = *flag;
+  }
+  void operator()(std::vector<std::string>* target) const {
+    const auto* list = std::get_if<std::vector<std::string>>(&value.data);
+    if (!list) wrong_type(setting, value, "a list of texts");
+    *target = *list;
+  }
+};
+
+}  // namespace
+
+void set_keys(RunConfig& config, const TomlValues& values) {
+  for (const auto& [key, value] : values) {
+    const Setting& setting = find(key, value.where);
+    std::visit(Assign{setting, value}, setting.target(config));
+    if (key == "name" && !config.name.empty()) expect_name(config.name, value.where);
+  }
+}
+
+RunConfig parse_config(const std::string& text, const std::string& source) {
+  RunConfig config;
+  set_keys(config, parse_toml(text, source));
+  return config;
+}
+
+void check(const RunConfig& config) {
+  expect_name(config.name, "name");
+  const bool validates = config.data.validation > 0 || !config.data.split_column.empty();
+  if (config.train.eval_every > 0 && !validates)
+    throw UserError("train.eval_every needs a validation part; set data.validation, e.g. 0.1");
+  if (config.train.early_stopping > 0 && !validates)
+    throw UserError("train.early_stopping needs a validation part; set data.validation, e.g. 0.1");
+  if (config.train.keep == Keep::best && !validates)
+    throw UserError("train.keep = \"best\" needs a validation part; set data.validation, e.g. 0.1");
+  const ParallelConfig& p = config.parallel;
+  if (!std::has_single_bit(static_cast<uint64_t>(p.shards)))
+    throw UserError("parallel.shards = {} is not a power of two; try {}", p.shards,
+                    std::bit_ceil(static_cast<uint64_t>(p.shards)));
+  const StrategyTraits traits = traits_of(p);
+  if (p.mode == Mode::reproducible && !traits.reproducible)
+    throw UserError(
+        "parallel.mode = \"reproducible\" is about strategy \"all-reduce\"; strategy \"{}\" gives "
+        "other weights for other numbers of ranks by its nature",
+        p.strategy);
+  if (p.mode == Mode::reproducible && p.parts != Parts::shuffled)
+    throw UserError(
+        "parallel.mode = \"reproducible\" needs parallel.parts = \"shuffled\": own parts differ "
+        "with the number of ranks");
+  if (!traits.one_model && config.train.keep == Keep::best)
+    throw UserError(
+        "train.keep = \"best\" is not possible with parallel.average = \"{}\": ranks have models of "
+        "their own, each with another best epoch; use parallel.average = \"epoch\"",
+        to_text(p.average));
+  if (!traits.can_clip && config.train.clip_norm > 0)
+    throw UserError(
+        "train.clip_norm needs the whole gradient, which no rank of a synchronous "
+        "\"parameter-server\" has; use \"all-reduce\", or parallel.asynchronous = true");
+  if (!config.model.layers.empty() &&
+      config.model.layers.back().find("softmax") != std::string::npos &&
+      config.train.loss == LossKind::softmax_cross_entropy)
+    throw UserError(
+        "the network ends in softmax, but train.loss = \"softmax-cross-entropy\" applies it "
+        "already; "
+        "drop the last layer");
+}
+
+namespace {
+
+void take_directory(RunConfig& config) {
+  const Gpt2 found = read_gpt2_config(config.model.from);
+  if (config.data.tokenizer.empty()) config.data.tokenizer = config.model.from;
+  if (config.model.layers.empty()) {
+    config.model.layers = {text(found)};
+    return;
+  }
+  const auto asked = gpt2_of(config.model.layers);
+  const bool same = asked && asked->layers == found.layers && asked->heads == found.heads &&
+                    asked->width == found.width && asked->context == found.context &&
+                    asked->vocabulary == found.vocabulary;
+  if (!same)
+    throw UserError("model.layers is \"{}\", but {} holds a \"{}\"; drop model.layers",
+                    fmt::join(config.model.layers, "; "), config.model.from, text(found));
+}
+
+}  // namespace
+
+void start_from(RunConfig& config) {
+  if (!config.model.from.empty()) take_directory(config);
+  if (config.model.lora_rank == 0 || config.model.layers.empty()) return;
+  auto size = gpt2_of(config.model.layers);
+  if (!size)
+    throw UserError("model.lora_rank is for networks of one line \"gpt2 ...\", not \"{}\"",
+                    fmt::join(config.model.layers, "; "));
+  size->lora_rank = config.model.lora_rank;
+  size->lora_alpha = config.model.lora_alpha;
+  size->lora_on = config.model.lora_on;
+  Words words(text(*size));
+  config.model.layers = {text(parse_gpt2(words.take("a name"), words))};  // checked
+}
+
+std::string to_toml(const RunConfig& config) {
+  RunConfig copy = config;
+  std::string text, section;
+  for (const Setting& setting : settings()) {
+    const size_t dot = setting.key.find('.');
+    const std::string prefix = dot == std::string::npos ? "" : setting.key.substr(0, dot);
+    if (prefix != section) text += fmt::format("\n[{}]\n", prefix);
+    section = prefix;
+    const std::string name = dot == std::string::npos ? setting.key : setting.key.substr(dot + 1);
+    text += fmt::format("{} = {}\n", name, value_text(setting, copy));
+  }
+  return text;
+}
+
+std::string lasting_toml(RunConfig config) {
+  const RunConfig defaults;
+  config.name = config.description = "";
+  config.train.epochs = config.train.checkpoint_every = config.train.log_every = 0;
+  config.train.early_stopping = config.train.steps = config.train.eval_every = 0;
+  config.train.keep_checkpoints = defaults.train.keep_checkpoints;
+  config.data.workers = 0;
+  config.device.threads = 1;
+  config.parallel.backend = defaults.parallel.backend;
+  config.parallel.affinity = defaults.parallel.affinity;
+  config.parallel.timeout = defaults.parallel.timeout;
+  config.crossval.groups = 0;
+  config.report = defaults.report;
+  return to_toml(config);
+}
+
+}  // namespace lockstep

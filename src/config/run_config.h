@@ -1,0 +1,80 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/toml.h"
+#include "config/crossval_config.h"
+#include "data/data_config.h"
+#include "nn/parameters.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "parallel/parallel_config.h"
+#include "tensor/device.h"
+
+namespace lockstep {
+
+struct ModelConfig {
+  std::vector<std::string> layers;
+  std::string from;  // a directory of weights to start with
+  int64_t lora_rank = 0;
+  double lora_alpha = 16;
+  std::string lora_on = "attn.c_attn";
+  Init init = Init::pytorch;
+};
+
+// Which weights are saved: the last, or the best by validation loss.
+enum class Keep { last, best };
+template <>
+inline constexpr auto enum_texts<Keep> = std::array{"last", "best"};
+
+struct TrainConfig {
+  int64_t epochs = 5;
+  int64_t steps = 0;           // 0: epochs
+  int64_t eval_every = 0;      // steps between evaluations; 0: at the end of epochs
+  int64_t batch = 128;         // 0: the whole training set
+  int64_t accumulate = 1;      // batches whose gradients are summed to one step
+  int64_t micro_batch = 1024;  // larger batches are summed from micro-batches of this size
+  LossKind loss = LossKind::softmax_cross_entropy;
+  double clip_norm = 0;        // gradients are scaled down to this norm; 0: never
+  int64_t early_stopping = 0;  // epochs without a better validation loss; 0: never
+  Keep keep = Keep::last;
+  int64_t checkpoint_every = 0;  // steps between checkpoints; 0: only when interrupted
+  int64_t keep_checkpoints = 2;  // of the newest
+  int64_t log_every = 50;        // steps between lines of metrics.jsonl; 0: epochs only
+};
+
+struct ReportConfig {
+  bool tensorboard = true;
+};
+
+// Everything that decides what a run does. `lockstep train` of a saved one repeats the run bit by
+// bit.
+struct RunConfig {
+  std::string name = "run";
+  std::string description;
+  int64_t seed = 1;
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  DeviceConfig device;
+  ParallelConfig parallel;
+  CrossvalConfig crossval;
+  ReportConfig report;
+};
+
+// Sets keys from a file's text or from "key=value"; throws for what is unknown or out of range.
+void set_keys(RunConfig& config, const TomlValues& values);
+RunConfig parse_config(const std::string& text, const std::string& source);
+void check(const RunConfig& config);
+// With model.from: the network and the tokenizer are that directory's, where they are not given.
+void start_from(RunConfig& config);
+
+std::string to_toml(const RunConfig& config);
+// The same without what may change when a run is resumed: its length, logging, time limits, where
+// it runs.
+std::string lasting_toml(RunConfig config);
+
+}  // namespace lockstep

@@ -1,0 +1,394 @@
+#include "config/settings.h"
+
+#include "data/sources/registry.h"
+#include "nn/program.h"
+#include "parallel/strategy.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<std::string> source_names() {
+  std::vector<std::string> names;
+  for (const Source& source : sources()) names.push_back(source.name);
+  return names;
+}
+
+struct Print {
+  const std::string& key;
+
+  std::string operator()(const std::string* text) const { return toml_string(*text); }
+  std::string operator()(const EnumTarget& target) const {
+    return toml_string(target.text(target.value));
+  }
+  std::string operator()(const int64_t* number) const {
+    return key == "train.batch" && *number == 0 ? "\"full\"" : std::to_string(*number);
+  }
+  std::string operator()(const int* number) const { return std::to_string(*number); }
+  std::string operator()(const double* number) const {
+    const std::string text = fmt::format("{}", *number);
+    return text.find_first_of(".einf") == std::string::npos ? text + ".0" : text;
+  }
+  std::string operator()(const bool* flag) const { return *flag ? "true" : "false"; }
+  std::string operator()(const std::vector<std::string>* list) const {
+    if (list->empty()) return "[]";
+    std::string text = "[\n";
+    for (const std::string& item : *list) text += "  " + toml_string(item) + ",\n";
+    return text + "]";
+  }
+};
+
+}  // namespace
+
+std::string value_text(const Setting& setting, RunConfig& config) {
+  return std::visit(Print{setting.key}, setting.target(config));
+}
+
+std::string default_text(const Setting& setting) {
+  RunConfig defaults;
+  return value_text(setting, defaults);
+}
+
+// The one schema: files, --set, the saved configuration and docs/configuration.md all come from it.
+const std::vector<Setting>& settings() {
+  using T = Setting::Target;
+  using C = RunConfig;
+  static const std::vector<Setting> all = {
+      {"name",
+       "name of the run; its folder is runs/NAME (or NAME-2, NAME-3, ...) unless --out says "
+       "otherwise",
+       [](C& c) -> T { return &c.name; }},
+      {"description", "one sentence on what this is", [](C& c) -> T { return &c.description; }},
+      {"seed", "decides initial weights, splits, shuffling and dropout",
+       [](C& c) -> T { return &c.seed; }},
+
+      {"model.layers", "the network, one line per layer (see Layers below)",
+       [](C& c) -> T { return &c.model.layers; }},
+      {"model.from",
+       "a Hugging Face directory of a GPT-2 to go on with; its config.json gives model.layers "
+       "where "
+       "they are not given",
+       [](C& c) -> T { return &c.model.from; }},
+      {"model.lora_rank",
+       "GPT-2: train only changes of this rank to some matrices (LoRA), which are added to them "
+       "when "
+       "the model is saved; 0: train all weights",
+       [](C& c) -> T { return &c.model.lora_rank; },
+       {},
+       0,
+       false,
+       1 << 16},
+      {"model.lora_alpha",
+       "LoRA: changes are multiplied by alpha / rank",
+       [](C& c) -> T { return &c.model.lora_alpha; },
+       {},
+       0,
+       true},
+      {"model.lora_on",
+       "LoRA: which matrices of each block, of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, "
+       "with "
+       "+ between them",
+       [](C& c) -> T { return &c.model.lora_on; }},
+      {"model.init", "initial weights as this framework's default",
+       [](C& c) -> T { return enum_target(c.model.init); }, all_texts<Init>()},
+
+      {"data.name", "where samples come from", [](C& c) -> T { return &c.data.name; },
+       source_names()},
+      {"data.path", "the file or folder of sources that read your own data",
+       [](C& c) -> T { return &c.data.path; }},
+      {"data.label", "csv: name of the column that holds the class",
+       [](C& c) -> T { return &c.data.label; }},
+      {"data.normalize",
+       "none; unit: bytes to 0..1, columns to their range; standardize: mean 0, deviation 1, "
+       "measured on the training part",
+       [](C& c) -> T { return enum_target(c.data.normalize); }, all_texts<Normalize>()},
+      {"data.validation",
+       "part of the training samples to validate with: a share below 1, or a count",
+       [](C& c) -> T { return &c.data.validation; }},
+      {"data.test",
+       "part to test with: a share below 1, or a count; a source with a test part of its own is "
+       "pooled and split anew when this is set",
+       [](C& c) -> T { return &c.data.test; }},
+      {"data.stratified", "splits keep the share of each class",
+       [](C& c) -> T { return &c.data.stratified; }},
+      {"data.splitter",
+       "whose random rows become data.test; scikit-learn: those of its train_test_split with "
+       "random_state = data.split_seed",
+       [](C& c) -> T { return enum_target(c.data.splitter); }, all_texts<Splitter>()},
+      {"data.split_seed",
+       "seed of the splits, so that runs of several seeds can share one; -1: the run's seed",
+       [](C& c) -> T { return &c.data.split_seed; },
+       {},
+       -1,
+       false,
+       4294967295},
+      {"data.reading",
+       "every rank reads all samples, or only its own part of the training samples, by MPI-IO "
+       "(plain IDX or CIFAR-10 files, parallel.parts = \"contiguous\")",
+       [](C& c) -> T { return enum_target(c.data.reading); }, all_texts<Reading>()},
+      {"data.limit", "train on this many samples only; 0: all",
+       [](C& c) -> T { return &c.data.limit; }},
+      {"data.features",
+       "posts: a column for each of the most frequent words, rare ones counting more, or for each "
+       "hash of a word",
+       [](C& c) -> T { return enum_target(c.data.features); }, all_texts<PostFeatures>()},
+      {"data.vocabulary",
+       "posts: columns of the features; time does not depend on it, memory does",
+       [](C& c) -> T { return &c.data.vocabulary; },
+       {},
+       1,
+       false,
+       1 << 24},
+      {"data.hidden",
+       "posts: share of each user's follows that is hidden in training, to test recommendations "
+       "with",
+       [](C& c) -> T { return &c.data.hidden; },
+       {},
+       0,
+       false,
+       0.9},
+      {"data.tokenizer",
+       "text: bytes (256 tokens), gpt2 (50,257; fetched), or a folder with vocab.json and "
+       "merges.txt",
+       [](C& c) -> T { return &c.data.tokenizer; }},
+      {"data.context",
+       "text: tokens of a sample",
+       [](C& c) -> T { return &c.data.context; },
+       {},
+       1,
+       false,
+       1 << 20},
+      {"data.stride", "text: tokens between the starts of two training samples; 0: data.context",
+       [](C& c) -> T { return &c.data.stride; }},
+      {"data.template",
+       "text from .csv or .jsonl: its columns merged, e.g. \"Problem: {problem}\\nSolution: "
+       "{solution}\"",
+       [](C& c) -> T { return &c.data.text_template; }},
+      {"data.split_column",
+       "text from .csv or .jsonl: the column that says train, valid or test; empty: by data.test, "
+       "data.validation and the seed",
+       [](C& c) -> T { return &c.data.split_column; }},
+      {"data.workers",
+       "threads that prepare batches ahead; 0: the training thread does",
+       [](C& c) -> T { return &c.data.workers; },
+       {},
+       0,
+       false,
+       256},
+
+      {"train.epochs",
+       "passes over the training part",
+       [](C& c) -> T { return &c.train.epochs; },
+       {},
+       1},
+      {"train.steps",
+       "number of steps after which the run ends, whatever the epoch; 0: train.epochs",
+       [](C& c) -> T { return &c.train.steps; }},
+      {"train.eval_every",
+       "steps between two evaluations on the validation part; 0: at the end of epochs only",
+       [](C& c) -> T { return &c.train.eval_every; }},
+      {"train.batch", "samples per step; \"full\": the whole training part, plain gradient descent",
+       [](C& c) -> T { return &c.train.batch; }},
+      {"train.accumulate",
+       "number of batches whose gradients are summed before a step",
+       [](C& c) -> T { return &c.train.accumulate; },
+       {},
+       1,
+       false,
+       1 << 20},
+      {"train.micro_batch",
+       "largest number of samples that pass through the network at once; larger batches are summed",
+       [](C& c) -> T { return &c.train.micro_batch; },
+       {},
+       1,
+       false,
+       1 << 20},
+      {"train.loss", "loss function to minimise",
+       [](C& c) -> T { return enum_target(c.train.loss); }, all_texts<LossKind>()},
+      {"train.clip_norm", "gradients are scaled down to this norm; 0: never",
+       [](C& c) -> T { return &c.train.clip_norm; }},
+      {"train.early_stopping",
+       "number of epochs without a better validation loss after which training stops; 0: never",
+       [](C& c) -> T { return &c.train.early_stopping; }},
+      {"train.keep", "which weights are saved: the last, or the best by validation loss",
+       [](C& c) -> T { return enum_target(c.train.keep); }, all_texts<Keep>()},
+
+      {"train.checkpoint_every",
+       "steps between two checkpoints, for --resume; 0: only when interrupted "
+       "(strategies whose ranks differ: at the end of epochs)",
+       [](C& c) -> T { return &c.train.checkpoint_every; }},
+      {"train.keep_checkpoints",
+       "how many of the newest checkpoints are kept: a damaged one is passed over",
+       [](C& c) -> T { return &c.train.keep_checkpoints; },
+       {},
+       1},
+      {"train.log_every", "steps between two lines of metrics.jsonl; 0: epochs only",
+       [](C& c) -> T { return &c.train.log_every; }},
+
+      {"optimizer.name", "how gradients change weights",
+       [](C& c) -> T { return &c.optimizer.name; }, optimizer_names()},
+      {"optimizer.lr", "learning rate", [](C& c) -> T { return &c.optimizer.lr; }, {}, 0, true},
+      {"optimizer.momentum",
+       "momentum, nesterov",
+       [](C& c) -> T { return &c.optimizer.momentum; },
+       {},
+       0,
+       false,
+       1},
+      {"optimizer.beta1",
+       "adam, adamw: decay of the mean gradient",
+       [](C& c) -> T { return &c.optimizer.beta1; },
+       {},
+       0,
+       false,
+       0.999999},
+      {"optimizer.beta2",
+       "adam, adamw: decay of the mean square",
+       [](C& c) -> T { return &c.optimizer.beta2; },
+       {},
+       0,
+       false,
+       0.9999999},
+      {"optimizer.epsilon",
+       "adam, adamw: added to the root",
+       [](C& c) -> T { return &c.optimizer.epsilon; },
+       {},
+       0,
+       true},
+      {"optimizer.weight_decay", "pulls weights to 0 (adamw: decoupled from the gradient)",
+       [](C& c) -> T { return &c.optimizer.weight_decay; }},
+
+      {"schedule.name", "how the learning rate changes", [](C& c) -> T { return &c.schedule.name; },
+       schedule_names()},
+      {"schedule.warmup_epochs", "number of epochs over which the rate grows from 0",
+       [](C& c) -> T { return &c.schedule.warmup_epochs; }},
+      {"schedule.warmup_steps", "the same in steps; 0: schedule.warmup_epochs",
+       [](C& c) -> T { return &c.schedule.warmup_steps; }},
+      {"schedule.step_epochs",
+       "step: number of epochs after which the rate is multiplied by step_factor",
+       [](C& c) -> T { return &c.schedule.step_epochs; },
+       {},
+       0,
+       true},
+      {"schedule.step_factor",
+       "step: the factor",
+       [](C& c) -> T { return &c.schedule.step_factor; },
+       {},
+       0,
+       true},
+      {"schedule.final_factor",
+       "cosine, linear: what is left of the rate at the end",
+       [](C& c) -> T { return &c.schedule.final_factor; },
+       {},
+       0,
+       false,
+       1},
+      {"schedule.scale_with_ranks", "the rate is multiplied by the number of ranks",
+       [](C& c) -> T { return &c.schedule.scale_with_ranks; }},
+
+      {"device.name", "what computes; reference and guarded are for tests",
+       [](C& c) -> T { return &c.device.name; }, device_names()},
+      {"device.threads",
+       "threads of one rank; results do not depend on it",
+       [](C& c) -> T { return &c.device.threads; },
+       {},
+       1,
+       false,
+       1024},
+
+      {"parallel.ranks",
+       "number of ranks that train together; --ranks",
+       [](C& c) -> T { return &c.parallel.ranks; },
+       {},
+       1,
+       false,
+       100000},
+      {"parallel.backend", "what ranks are: MPI processes, or threads of one process; --backend",
+       [](C& c) -> T { return enum_target(c.parallel.backend); }, all_texts<Backend>()},
+      {"parallel.strategy", "how they work together (docs/parallel.md)",
+       [](C& c) -> T { return &c.parallel.strategy; }, strategy_names()},
+      {"parallel.mode",
+       "reproducible: the same weights, bit by bit, for 1, 2, 4 and 8 ranks with one global batch",
+       [](C& c) -> T { return enum_target(c.parallel.mode); }, all_texts<Mode>()},
+      {"parallel.shards",
+       "reproducible: number of shards a global batch is always cut into; a power of two",
+       [](C& c) -> T { return &c.parallel.shards; },
+       {},
+       1,
+       false,
+       1024},
+      {"parallel.batch", "what train.batch counts: samples of each rank, or of all together",
+       [](C& c) -> T { return enum_target(c.parallel.batch); }, all_texts<BatchOf>()},
+      {"parallel.parts",
+       "which samples a rank sees: cut from one shuffled order each epoch, or always its own part",
+       [](C& c) -> T { return enum_target(c.parallel.parts); }, all_texts<Parts>()},
+      {"parallel.bucket_mb",
+       "all-reduce: smallest bucket of gradients, in MB",
+       [](C& c) -> T { return &c.parallel.bucket_mb; },
+       {},
+       0,
+       true},
+      {"parallel.overlap", "all-reduce: send while the backward pass goes on",
+       [](C& c) -> T { return &c.parallel.overlap; }},
+      {"parallel.average", "average-weights: when",
+       [](C& c) -> T { return enum_target(c.parallel.average); }, all_texts<Averaging>()},
+      {"parallel.average_steps",
+       "average-weights with average = \"steps\": steps between two averages",
+       [](C& c) -> T { return &c.parallel.average_steps; },
+       {},
+       1},
+      {"parallel.servers",
+       "parameter-server: number of ranks that hold the weights, a shard each",
+       [](C& c) -> T { return &c.parallel.servers; },
+       {},
+       1},
+      {"parallel.asynchronous", "parameter-server: every push is a step, nobody waits for others",
+       [](C& c) -> T { return &c.parallel.asynchronous; }},
+      {"parallel.staleness",
+       "parameter-server, asynchronous: a worker waits when it is more steps ahead of the slowest",
+       [](C& c) -> T { return &c.parallel.staleness; }},
+      {"parallel.affinity",
+       "cores that ranks are bound to: none, compact, scatter, or a list such as 0,1,2,4; "
+       "--affinity",
+       [](C& c) -> T { return &c.parallel.affinity; }},
+      {"parallel.timeout",
+       "seconds a rank waits for others before the job ends",
+       [](C& c) -> T { return &c.parallel.timeout; },
+       {},
+       0,
+       true},
+
+      {"crossval.folds",
+       "lockstep crossval: parts of the training samples, each tested on once; --folds",
+       [](C& c) -> T { return &c.crossval.folds; },
+       {},
+       2,
+       false,
+       100000},
+      {"crossval.nodes",
+       "lockstep crossval: number of parts that the training samples are cut into first, each with "
+       "folds of its own; --nodes",
+       [](C& c) -> T { return &c.crossval.nodes; },
+       {},
+       1,
+       false,
+       100000},
+      {"crossval.groups",
+       "lockstep crossval: groups of ranks that train folds side by side; 0: what is quickest by "
+       "estimate",
+       [](C& c) -> T { return &c.crossval.groups; }},
+      {"crossval.model",
+       "lockstep crossval: what is kept of a node's folds: the best, their average, or a model "
+       "trained anew on all of the node's samples",
+       [](C& c) -> T { return enum_target(c.crossval.model); }, all_texts<FoldModel>()},
+      {"crossval.combine",
+       "lockstep crossval: the models of nodes are averaged, or tested each by itself and the best "
+       "is kept",
+       [](C& c) -> T { return enum_target(c.crossval.combine); }, all_texts<NodeModel>()},
+
+      {"report.tensorboard", "write an event file for TensorBoard into the run folder",
+       [](C& c) -> T { return &c.report.tensorboard; }},
+  };
+  return all;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "os/files.h"
+
+struct gzFile_s;
+
+namespace lockstep {
+
+// An IDX file of bytes (the format of MNIST), plain or gzip-compressed, whose header has been
+// checked against the size of the file: what the header promises may be allocated.
+class IdxFile {
+ public:
+  // `rank` is 3 for images (count, height, width), 1 for labels (count).
+  IdxFile(const fs::path& path, int rank);
+
+  const fs::path& path() const { return path_; }
+  int64_t count() const { return extents_[0]; }
+  int64_t extent(int axis) const { return extents_[static_cast<size_t>(axis)]; }
+  uint64_t bytes() const { return bytes_; }  // of content, after the header
+
+  // At which byte of the file the content begins; a UserError where it is compressed.
+  uint64_t plain_content() const;
+
+  // Reads the content straight to where it is wanted; `out` holds bytes().
+  void read_into(std::span<uint8_t> out);
+
+ private:
+  uint64_t read_some(std::span<uint8_t> out);
+
+  fs::path path_;
+  std::unique_ptr<gzFile_s, int (*)(gzFile_s*)> file_;
+  std::vector<int64_t> extents_;
+  uint64_t bytes_ = 0;
+  uint64_t header_bytes_ = 0;
+};
+
+}  // namespace lockstep

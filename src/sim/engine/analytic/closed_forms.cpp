@@ -1,0 +1,282 @@
+#include "sim/engine/analytic/closed_forms.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "comm/algorithms/all_reduce.h"
+#include "comm/algorithms/broadcast.h"
+
+namespace lockstep {
+namespace {
+
+// What is added up is asked for piece by piece.
+double pieces_added(double bytes) { return std::max(1.0, std::ceil(bytes / all_reduce_piece)); }
+
+int levels(int64_t count) { return std::bit_width(static_cast<uint64_t>(count - 1)); }
+
+}  // namespace
+
+double slowest_speed(const SimulatedJob& job) {
+  double speed = std::numeric_limits<double>::max();
+  for (int node = 0; node <= job.nodes.back(); ++node)
+    speed = std::min(speed, job.cluster.speed_of(node));
+  return speed;
+}
+
+ClosedForms::ClosedForms(const SimulatedJob& job)
+    : job_(job),
+      local_(job.profile.mpi),
+      ranks_(static_cast<int64_t>(job.nodes.size())),
+      nodes_(job.nodes.back() + 1),
+      per_node_(std::count(job.nodes.begin(), job.nodes.end(), job.nodes[0])),
+      speed_(slowest_speed(job)) {}
+
+bool ClosedForms::is_power_of_two() const {
+  return std::has_single_bit(static_cast<uint64_t>(ranks_));
+}
+
+bool ClosedForms::has_uplinks() const {
+  return job_.cluster.topology == Topology::tree && nodes_ > job_.cluster.leaf;
+}
+
+// In a torus messages go along the first dimension first, round the shorter side.
+double ClosedForms::busiest_way() const {
+  const Cluster& c = job_.cluster;
+  if (c.topology != Topology::torus) return 1;
+  size_t last = 0;
+  int64_t plane = 1;
+  while (last + 1 < c.shape.size() && plane * c.shape[last] < nodes_) plane *= c.shape[last++];
+  const int64_t planes = (nodes_ + plane - 1) / plane;
+  const int64_t side = std::min<int64_t>(planes - 1, c.shape[last] / 2);
+  return std::min(1.0, static_cast<double>(side * plane) / static_cast<double>(nodes_ - 1));
+}
+
+double ClosedForms::seconds(const Round& round) const {
+  return round.latency + round.transfer + round.processor / speed_;
+}
+
+Round ClosedForms::by_threads(Collective operation, double bytes) const {
+  const auto found = job_.profile.threads.find(to_text(operation));
+  return {0, 0, found == job_.profile.threads.end() ? 0 : found->second.at(bytes), 1};
+}
+
+Round ClosedForms::local(Collective operation, double bytes) const {
+  return {local_.latency(), 0, local_.of(operation, bytes), 1};
+}
+
+Round ClosedForms::local_part(Collective operation, double whole, double part) const {
+  return {local_.latency(), 0, local_.part_of(operation, whole, part), 1};
+}
+
+Round ClosedForms::remote(int64_t distance, double bytes, double flows) const {
+  const Cluster& c = job_.cluster;
+  Round round{c.link.latency, bytes * flows / c.link.bandwidth, c.message_cpu * bytes, 1};
+  if (c.topology == Topology::tree && distance >= c.leaf) {
+    round.latency += c.uplink.latency;
+    round.transfer = std::max(
+        round.transfer,
+        bytes * flows * std::min<double>(c.leaf, static_cast<double>(nodes_)) / c.uplink.bandwidth);
+  }
+  if (c.topology == Topology::fat_tree && distance >= c.leaf)
+    round.transfer *= std::max(1.0, static_cast<double>(c.leaf) / c.spines);
+  if (c.topology == Topology::torus) {
+    const double hops = std::min<double>(static_cast<double>(distance), c.shape[0] / 2.0);
+    round.latency *= std::max(1.0, hops);
+    round.transfer *= std::max(1.0, hops);  // every link on the way carries as many flows
+  }
+  return round;
+}
+
+Round ClosedForms::farthest(double bytes) const {
+  Round round = remote(1, bytes, 1);
+  if (!has_uplinks()) return round;
+  round.latency += job_.cluster.uplink.latency;
+  round.transfer = std::max(round.transfer, bytes / job_.cluster.uplink.bandwidth);
+  return round;
+}
+
+Round ClosedForms::between(int64_t from, int64_t to, double bytes, double flows) const {
+  const auto leaf = [&](int64_t node) {
+    return has_uplinks() ? node / job_.cluster.leaf : int64_t{0};
+  };
+  Round round = leaf(from) == leaf(to) ? remote(1, bytes, 1) : farthest(bytes);
+  round.transfer *= flows;
+  return round;
+}
+
+Round ClosedForms::swap(Collective operation, double whole, int64_t distance, double part) const {
+  if (distance < per_node_) return local_part(operation, whole, part);
+  return remote(distance / per_node_, part, static_cast<double>(per_node_));
+}
+
+std::vector<Round> ClosedForms::halving(Collective operation, double bytes) const {
+  std::vector<Round> rounds;
+  double part = bytes;
+  for (int64_t distance = 1; distance < ranks_; distance *= 2) {
+    part /= 2;
+    rounds.push_back(swap(operation, bytes, distance, part));
+    rounds.back().latency *= pieces_added(part);
+    rounds.back().processor += local_.add(part);
+  }
+  for (int64_t distance = ranks_ / 2; distance >= 1; distance /= 2, part *= 2)
+    rounds.push_back(swap(operation, bytes, distance, part));
+  return rounds;
+}
+
+// One message leaves and one enters each node. Where ranks wait for each other the slowest hop sets
+// the pace; small messages are on their way at once, and then it is the way round the ring that
+// does.
+Round ClosedForms::ring_step(Collective operation, double whole, double part) const {
+  const Round inside = local_part(operation, whole, part);
+  if (nodes_ == 1) return inside;
+  const Round out = remote(1, part, 1), across = farthest(part);
+  if (part >= eager_bytes) {
+    const Round& slow = has_uplinks() ? across : out;
+    return per_node_ == 1 || seconds(slow) > seconds(inside) ? slow : inside;
+  }
+  const double crossings =
+      has_uplinks() ? std::ceil(static_cast<double>(nodes_) / job_.cluster.leaf) : 0;
+  const double way = static_cast<double>(ranks_ - nodes_) * seconds(inside) +
+                     (static_cast<double>(nodes_) - crossings) * seconds(out) +
+                     crossings * seconds(across);
+  return {std::max({way / static_cast<double>(ranks_), out.transfer, out.processor / speed_}), 0, 0,
+          1};
+}
+
+std::vector<Round> ClosedForms::all_reduce(double bytes) const {
+  if (ranks_ == 1) return {};
+  if (job_.backend == Backend::threads) return {by_threads(Collective::all_reduce, bytes)};
+  if (is_power_of_two()) return halving(Collective::all_reduce, bytes);
+  const double part = bytes / static_cast<double>(ranks_);
+  Round step = ring_step(Collective::all_reduce, bytes, part);
+  step.times = ranks_ - 1;
+  Round adding = step;
+  adding.latency *= pieces_added(part);
+  adding.processor += local_.add(part);
+  return {adding, step};
+}
+
+// Powers of two take the steps of an all-reduce; of the last ones only those towards the root.
+std::vector<Round> ClosedForms::reduce(double bytes) const {
+  if (ranks_ == 1) return {};
+  if (job_.backend == Backend::threads) return {by_threads(Collective::reduce, bytes)};
+  if (is_power_of_two()) return halving(Collective::reduce, bytes);
+  // Whole arrays, up a tree: when each has those of the ranks below it.
+  std::vector<double> complete(static_cast<size_t>(ranks_));
+  const Round inside = local_part(Collective::reduce, bytes, bytes);
+  for (size_t distance = 1; distance < complete.size(); distance *= 2)
+    for (size_t to = 0; to + distance < complete.size(); to += 2 * distance) {
+      const int near = job_.nodes[to], far = job_.nodes[to + distance];
+      Round step = near == far ? inside : between(near, far, bytes, 1);
+      step.latency *= pieces_added(bytes);
+      step.processor += local_.add(bytes);
+      complete[to] = std::max(complete[to], complete[to + distance]) + seconds(step);
+    }
+  return {{complete[0], 0, 0, 1}};
+}
+
+Round ClosedForms::binomial_broadcast(double bytes) const {
+  std::vector<double> heard(static_cast<size_t>(ranks_));
+  const double inside = seconds(local(Collective::broadcast, bytes));
+  for (size_t from = 0; from < heard.size(); ++from) {
+    size_t distance = from == 0 ? std::bit_ceil(heard.size()) : from & -from;
+    std::vector<size_t> children;
+    double flows = 0;
+    while ((distance /= 2) >= 1)
+      if (from + distance < heard.size()) {
+        children.push_back(from + distance);
+        flows += job_.nodes[from] != job_.nodes[children.back()];
+      }
+    for (const size_t to : children) {
+      const int near = job_.nodes[from], far = job_.nodes[to];
+      heard[to] = heard[from] + (near == far ? inside : seconds(between(near, far, bytes, flows)));
+    }
+  }
+  return {std::ranges::max(heard), 0, 0, 1};
+}
+
+std::vector<Round> ClosedForms::broadcast(double bytes) const {
+  if (ranks_ == 1) return {};
+  if (job_.backend == Backend::threads) return {by_threads(Collective::broadcast, bytes)};
+  const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
+  if (way == BroadcastWay::binomial) return {binomial_broadcast(bytes)};
+  // How many times a piece is passed on, within nodes, between them and over uplinks, and how many
+  // copies the root's node sends.
+  const auto leaves =
+      has_uplinks() ? (nodes_ + job_.cluster.leaf - 1) / job_.cluster.leaf : int64_t{1};
+  double inside = static_cast<double>(ranks_ - nodes_), outside = static_cast<double>(nodes_ - 1);
+  double across = static_cast<double>(leaves - 1), copies = 1;
+  if (way == BroadcastWay::binary) {
+    inside = levels(per_node_);
+    outside = levels(nodes_);
+    across = levels(leaves);
+    copies = per_node_ > 1 ? outside : 2;
+  }
+  const double piece = broadcast_piece;
+  std::vector<Round> rounds;
+  if (nodes_ == 1) {
+    rounds.push_back(local(Collective::broadcast, bytes));
+    inside -= 1;
+  } else {
+    Round last = remote(1, bytes, std::max(1.0, copies * busiest_way()));
+    const Round hop = remote(1, piece, 2);
+    last.latency += (outside - 1) * (hop.latency + hop.transfer + hop.processor);
+    if (has_uplinks()) {
+      last.latency += across * job_.cluster.uplink.latency;
+      last.transfer = std::max(last.transfer, bytes / job_.cluster.uplink.bandwidth);
+    }
+    // Two pieces are under way at a time.
+    const Round far = farthest(piece);
+    last.transfer = std::max(last.transfer, bytes / piece / 2 * (far.latency + far.transfer));
+    rounds.push_back(last);
+  }
+  rounds.push_back({inside * seconds(local_part(Collective::broadcast, bytes, piece)), 0, 0, 1});
+  return rounds;
+}
+
+std::vector<Round> ClosedForms::all_to_one(double bytes, Collective operation) const {
+  if (ranks_ == 1) return {};
+  if (job_.backend == Backend::threads) return {by_threads(operation, bytes)};
+  std::vector<Round> rounds;
+  if (per_node_ > 1) {
+    rounds.push_back(local(operation, bytes));
+    rounds.back().processor *= static_cast<double>(per_node_ - 1);
+  }
+  if (nodes_ == 1) return rounds;
+  Round outside = remote(1, bytes, busiest_way() * static_cast<double>(ranks_ - per_node_));
+  if (has_uplinks()) {
+    const auto beyond = static_cast<double>(ranks_ - per_node_ * job_.cluster.leaf);
+    outside.latency += job_.cluster.uplink.latency;
+    outside.transfer = std::max(outside.transfer, beyond * bytes / job_.cluster.uplink.bandwidth);
+  }
+  rounds.push_back(outside);
+  return rounds;
+}
+
+ClosedForms::Served ClosedForms::served(double bytes, const ServerCosts& costs) const {
+  const double floats = bytes / sizeof(float);
+  const auto near =
+      static_cast<double>(std::count(job_.nodes.begin(), job_.nodes.end(), nodes_ - 1) - 1);
+  const double far = static_cast<double>(ranks_ - 1) - near;
+  const Round inside = job_.backend == Backend::threads ? by_threads(Collective::receive, bytes)
+                                                        : local(Collective::receive, bytes);
+  const Round outside = farthest(bytes);
+  const Round& first = nodes_ > 1 ? outside : inside;
+  const double wires = near * inside.latency + far * (outside.latency + outside.transfer);
+  const double processor = near * inside.processor + far * outside.processor +
+                           (near + far - 1) * costs.add_a_float * floats +
+                           costs.update_a_float * floats;
+  return {{first.latency, 0, 0, 1}, {wires, 0, processor, 1}, first, wires};
+}
+
+std::vector<Round> ClosedForms::meeting() const {
+  if (job_.backend == Backend::threads) return {by_threads(Collective::barrier, 64)};
+  std::vector<Round> rounds;
+  if (per_node_ > 1) rounds.push_back({local_.latency(), 0, 0, levels(per_node_)});
+  if (nodes_ > 1) rounds.push_back({job_.cluster.link.latency, 0, 0, levels(nodes_)});
+  return rounds;
+}
+
+}  // namespace lockstep

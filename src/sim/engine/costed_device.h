@@ -1,0 +1,45 @@
+#pragma once
+
+#include "base/clock.h"
+#include "sim/profile/costs.h"
+#include "tensor/device/host_memory_device.h"
+
+namespace lockstep {
+
+// Spends the time that kernels are known to take on a virtual clock. With a device inside, that
+// computes the numbers; without, nothing is computed and no number is touched: losses and norms are
+// 0, so nothing is ever clipped, diverges or stops early.
+class CostedDevice final : public HostMemoryDevice {
+ public:
+  CostedDevice(const StepCost& cost, int64_t rows, int64_t parameters, VirtualClock& clock,
+               Device* inside = nullptr)
+      : cost_(cost), rows_(rows), parameters_(parameters), clock_(clock), inside_(inside) {}
+
+  std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override;
+  std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
+  std::unique_ptr<UpdateKernel> prepare(const UpdateSpec& spec) override;
+
+  DeviceMemory allocate(size_t bytes) override;
+  bool shares_host_memory() const override { return !inside_ || inside_->shares_host_memory(); }
+  void upload(std::span<const float> host, std::span<float> to) override;
+  void download(std::span<const float> from, std::span<float> host) override;
+  void fill(std::span<float> values, float value) override;
+  void add(std::span<float> into, std::span<const float> from) override;
+  void scale(std::span<float> values, float factor) override;
+  void copy(std::span<const float> from, std::span<float> to) override;
+  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                     std::span<double> sums) override;
+  std::string description() const override { return "simulated"; }
+
+ private:
+  // Of so many floats: part of those that a step updates, or a whole array of more than these.
+  double of_parameters(size_t floats, double a_step, double whole) const;
+
+  StepCost cost_;
+  int64_t rows_, parameters_;
+  VirtualClock& clock_;
+  Device* inside_;
+  size_t prepared_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,112 @@
+#include "sim/engine/simgrid/post_office.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "sim/engine/engine.h"
+
+namespace lockstep {
+
+namespace s4u = simgrid::s4u;
+
+class PostOffice::Letter {
+ public:
+  explicit Letter(size_t bytes) : bytes_(bytes) {}
+
+  void sent(const std::byte* data, bool copied) {
+    from_ = data;
+    if (!data || !copied) return;
+    copy_.assign(data, data + bytes_);
+    from_ = copy_.data();
+  }
+  void expected(std::byte* data) { to_ = data; }
+  void end_started() { ++started_; }
+  bool met() const { return started_ == 2; }  // from then on there is something left to move
+
+  // By whichever rank sees the end first: either may touch its memory from then on.
+  void deliver() {
+    if (from_ && to_) std::memcpy(to_, from_, bytes_);
+    from_ = nullptr;
+  }
+
+ private:
+  size_t bytes_;
+  int started_ = 0;
+  const std::byte* from_ = nullptr;
+  std::byte* to_ = nullptr;
+  std::vector<std::byte> copy_;
+};
+
+namespace {
+
+// Neither SimGrid nor SMPI touches the data; a communication must have an address of some all the
+// same.
+void* some_address() {
+  static void* nothing = nullptr;
+  return &nothing;
+}
+void copy_nothing(simgrid::kernel::activity::CommImpl*, void*, size_t) {}
+
+template <class Letters>
+auto take_first(Letters& letters) {
+  auto first = std::move(letters.front());
+  letters.pop_front();
+  return first;
+}
+
+}  // namespace
+
+bool PostOffice::End::over() const {
+  return !way_ || (letter_->met() && way_->get_remaining() <= 0);
+}
+
+void PostOffice::End::wait() {
+  if (!way_) return;
+  way_->wait();
+  letter_->deliver();
+}
+
+PostOffice::End PostOffice::send(const Address& address, const std::byte* data, size_t bytes) {
+  const bool small = bytes < eager_bytes;
+  Box& to = box(address, small);
+  std::shared_ptr<Letter> letter;
+  if (to.expected.empty())
+    letter = to.sent.emplace_back(std::make_shared<Letter>(bytes));
+  else
+    letter = take_first(to.expected);
+  letter->sent(data, small);
+  s4u::CommPtr way =
+      to.mailbox->put_init(some_address(), bytes)->set_copy_data_callback(copy_nothing);
+  small ? way->detach() : way->start();
+  letter->end_started();
+  return {std::move(letter), small ? nullptr : std::move(way)};
+}
+
+PostOffice::End PostOffice::receive(const Address& address, std::byte* data, size_t bytes) {
+  Box& from = box(address, bytes < eager_bytes);
+  std::shared_ptr<Letter> letter;
+  if (from.sent.empty())
+    letter = from.expected.emplace_back(std::make_shared<Letter>(bytes));
+  else
+    letter = take_first(from.sent);
+  letter->expected(data);
+  s4u::CommPtr way = from.mailbox->get_init();
+  way->set_dst_data(static_cast<void**>(some_address()), sizeof(void*));
+  way->set_copy_data_callback(copy_nothing)->start();
+  letter->end_started();
+  return {std::move(letter), std::move(way)};
+}
+
+PostOffice::Box& PostOffice::box(const Address& address, bool small) {
+  const auto& [group, from, to, tag] = address;
+  Box& found = boxes_[{group, from, to, tag, small}];
+  if (!found.mailbox) {
+    found.mailbox =
+        s4u::Mailbox::by_name(fmt::format("{}:{}>{}:{}:{}", group, from, to, tag, small));
+    if (small) found.mailbox->set_receiver(actors_[static_cast<size_t>(to)]);
+  }
+  return found;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,96 @@
+#include "train/probe/step_probe.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "train/batch_input.h"
+#include "train/shares.h"
+
+namespace lockstep {
+
+// The held batches over and over, cut to what a step needs. Ranks begin with different ones: with
+// sparse inputs they touch different rows.
+class StepProbe::Source final : public BatchSource {
+ public:
+  Source(const HeldBatches& held, StepShare share, int rank)
+      : held_(held), share_(std::move(share)), next_(static_cast<size_t>(rank)) {}
+
+  void set_steps(int64_t steps) { steps_ = steps; }
+  int64_t steps() const override { return steps_; }
+  const StepShare& share(int64_t) const override { return share_; }
+  MicroBatch next() override {
+    if (left_ == 0) left_ = share_.shards[shard_++ % share_.shards.size()];
+    const Batch& batch = held_.batches[next_++ % held_.batches.size()];
+    const int64_t rows = std::min(held_.micro_batch, left_);
+    left_ -= rows;
+    if (before) before(rows);
+    return {.rows = rows,
+            .input = input_of(batch),
+            .targets = targets_of(batch),
+            .keys = {.seed = 1, .epoch = 1, .ids = batch.ids}};
+  }
+
+  BeforeMicroBatch before;
+
+ private:
+  const HeldBatches& held_;
+  StepShare share_;
+  int64_t steps_ = 0, left_ = 0;
+  size_t next_, shard_ = 0;
+};
+
+namespace {
+
+StepShare share_of(const RunConfig& config, int64_t all, const Replica& replica, int rank) {
+  StepShare share{.all = all};
+  if (!replica.trains()) return share;
+  share.shards = shard_rows(config, all, replica.training_ranks, rank);
+  share.mine = std::accumulate(share.shards.begin(), share.shards.end(), int64_t{0});
+  return share;
+}
+
+}  // namespace
+
+StepProbe::StepProbe(const RunConfig& config, const HeldBatches& held, int64_t all,
+                     Communicator& ranks, Device& device, const Clock& clock)
+    : config_(config),
+      clock_(clock),
+      replica_(config, ranks, device, clock, held.form(), held.micro_batch),
+      source_(std::make_unique<Source>(held, share_of(config, all, replica_, ranks.rank()),
+                                       ranks.rank())) {
+  replica_.worker.checks_numbers = false;  // steps on a few batches may diverge: time matters
+}
+
+StepProbe::~StepProbe() = default;
+
+void StepProbe::initialise() {
+  replica_.parameters.initialise(config_.model.init, static_cast<uint64_t>(config_.seed));
+}
+
+const StepShare& StepProbe::share() const { return source_->share(0); }
+
+void StepProbe::before_micro_batch(BeforeMicroBatch call) { source_->before = std::move(call); }
+
+void StepProbe::run(int64_t steps) {
+  Strategy& strategy = *replica_.strategy;
+  Worker& worker = replica_.worker;
+  replica_.prepare();
+  seconds_.clear();
+  times_ = {};
+  source_->set_steps(steps);
+  if (!replica_.trains()) strategy.serve(worker);
+  const int64_t updates = !replica_.trains() ? 0 : traits().one_update_per_epoch ? 1 : steps;
+  double last = clock_.seconds();
+  for (int64_t step = 0; step < updates; ++step) {
+    const StepResult result =
+        strategy.step(worker, *source_, {.step = step, .learning_rate = config_.optimizer.lr});
+    if (result.skipped) break;
+    times_ += result.times;
+    const double now = clock_.seconds();
+    seconds_.push_back(now - std::exchange(last, now));
+  }
+  strategy.end_epoch(worker, false, times_);
+}
+
+}  // namespace lockstep
