@@ -5,10 +5,11 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ABOUT = {
-    "base": "errors, files, TOML, random numbers, clocks", "comm": "messages and collectives between ranks",
+    "base": "errors, TOML, random numbers, clocks", "os": "files, memory, threads, processes", "config": "one schema, presets",
+    "comm": "messages and collectives between ranks",
     "tensor": "kernels on a device", "nn": "layers, parameters, programs", "optim": "updates, schedules",
     "text": "tokenizer", "generate": "text from a model", "data": "data sets, splits, batches",
-    "parallel": "strategies", "train": "configuration, replica, trainer, run folder", "job": "starting and binding ranks",
+    "parallel": "strategies", "train": "replica, trainer, run folder", "job": "starting and binding ranks",
     "report": "tables, figures, pages", "study": "grids of runs", "sim": "profiles, engines, predictions", "app": "verbs of the program",
 }
 
