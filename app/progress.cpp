@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/names.h"
+#include "base/with_commas.h"
 #include "text.h"
 
 namespace lockstep {

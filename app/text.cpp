@@ -10,12 +10,6 @@
 
 namespace lockstep {
 
-std::string with_commas(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3 + (number < 0 ? 1u : 0u);) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 std::string short_time(double seconds) {
   if (seconds < 10) return fmt::format("{:.3g} s", seconds);
   const int64_t whole = static_cast<int64_t>(std::llround(seconds));

@@ -8,10 +8,9 @@
 
 namespace lockstep {
 
-std::string with_commas(int64_t number);  // 690,590
-std::string short_time(double seconds);   // 0:07, 12:30, 1:02:03; 0.031 s when short
-std::string percent(double share);        // 98.76%
-std::string short_count(double number);   // 23.8 M
+std::string short_time(double seconds);  // 0:07, 12:30, 1:02:03; 0.031 s when short
+std::string percent(double share);       // 98.76%
+std::string short_count(double number);  // 23.8 M
 
 // "28x28x1" or "784", as --input takes it.
 Shape parse_shape(const std::string& text);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/undisturbed.h"
+#include "base/with_commas.h"
 #include "config/presets.h"
 #include "job/benchmark.h"
 #include "job/ranks.h"

@@ -12,11 +12,11 @@ namespace {
 
 // What may follow: verbs first, then a verb's options, presets and keys. All shells are given the
 // same words, made from the command line itself.
-struct Words {
+struct Completions {
   std::vector<std::string> verbs, presets, keys;
   std::vector<std::pair<std::string, std::string>> options;  // verb, its options
 
-  explicit Words(const CLI::App& app) {
+  explicit Completions(const CLI::App& app) {
     for (const CLI::App* verb : app.get_subcommands({})) {
       verbs.push_back(verb->get_name());
       std::string all;
@@ -30,7 +30,7 @@ struct Words {
   }
 };
 
-void bash(const Words& words) {
+void bash(const Completions& words) {
   fmt::print(R"(# bash completion: source <(lockstep completion bash)
 _lockstep() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options=""
@@ -55,14 +55,14 @@ complete -F _lockstep lockstep
              fmt::join(words.presets, " "));
 }
 
-void zsh(const Words& words) {
+void zsh(const Completions& words) {
   fmt::print(
       "#compdef lockstep\n# zsh completion: source <(lockstep completion zsh)\n"
       "autoload -U +X bashcompinit && bashcompinit\n");
   bash(words);
 }
 
-void fish(const Words& words) {
+void fish(const Completions& words) {
   fmt::print(
       "# fish completion: lockstep completion fish | source\n"
       "complete -c lockstep -n __fish_use_subcommand -f -a '{}'\n",
@@ -83,7 +83,7 @@ void fish(const Words& words) {
   fmt::print("complete -c lockstep -l set -x -a '{}'\n", fmt::join(words.keys, " "));
 }
 
-const std::map<std::string, void (*)(const Words&)> shells = {
+const std::map<std::string, void (*)(const Completions&)> shells = {
     {"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 
 }  // namespace
@@ -98,7 +98,7 @@ Examples:
 )");
   verb->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(shells));
   verb->callback([shell, &app] {
-    const Words words(app);
+    const Completions words(app);
     shells.at (*shell)(words);
   });
 }

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 #include "data/fetch/fetch.h"
 #include "data/load.h"
 #include "data/sources/registry.h"
@@ -85,7 +85,7 @@ void info(const Options& options) {
   const SourceData data = find_source(options.data.name).load(options.data, say_to_stderr, nullptr);
   if (options.json) return print_json(options, data);
   fmt::print("{}\n\ntraining samples  {}\ntest samples      {}\nshape             {}\n\n",
-             data.provenance, grouped(data.train_rows), grouped(data.test_rows()),
+             data.provenance, with_commas(data.train_rows), with_commas(data.test_rows()),
              data.samples->sample_shape().text());
   if (data.samples->classes().empty()) return;
   const std::vector<ClassCount> counts = count_classes(data);
@@ -94,7 +94,7 @@ void info(const Options& options) {
   fmt::print("{:<{}}  {:>10}  {:>10}\n", "class", width, "train", "test");
   for (size_t i = 0; i < counts.size(); ++i)
     fmt::print("{:<{}}  {:>10}  {:>10}\n", data.samples->classes()[i], width,
-               grouped(counts[i].train), grouped(counts[i].test));
+               with_commas(counts[i].train), with_commas(counts[i].test));
 }
 
 int64_t parse_row(std::string_view text, const std::string& all) {
@@ -117,7 +117,7 @@ std::vector<int64_t> parse_rows(const Options& options, const SourceData& data) 
   if (size == 0) throw UserError("{} has no test part", data.provenance);
   if (first > last || last >= size)
     throw UserError("rows {} are not in the {} part, which has {} (0..{})", text, options.split,
-                    grouped(size), size - 1);
+                    with_commas(size), size - 1);
   std::vector<int64_t> rows;
   for (int64_t row = first; row <= last; ++row) rows.push_back(row + (test ? data.train_rows : 0));
   return rows;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/with_commas.h"
 #include "saved_data.h"
 #include "text.h"
 #include "train/evaluator.h"

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/with_commas.h"
 #include "generate/generator.h"
 #include "nn/files/hugging_face.h"
 #include "os/digests.h"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/with_commas.h"
 #include "config/presets.h"
 #include "data/sources/registry.h"
 #include "nn/sequence.h"
@@ -51,7 +52,7 @@ std::vector<LayerRow> layer_rows(const Network& network) {
   std::vector<LayerRow> rows;
   visit(
       network.layers(), network.input(),
-      [&](const Layer& layer, const std::string& name, const Signal& in) {
+      [&](const Layer& layer, const std::string& name, const SampleShape& in) {
         int64_t count = 0;
         for (const ParameterSpec& p : layer.parameters(in)) count += p.stored.elements();
         rows.push_back({name, layer.text(), layer.output(in).shape.text(), count, layer.flops(in)});

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/with_commas.h"
 #include "data/formats/image.h"
 #include "data/formats/image_fit.h"
 #include "data/sources/registry.h"

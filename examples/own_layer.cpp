@@ -27,10 +27,10 @@ class ScaleKernel final : public Kernel {
 
 class Scale final : public Layer {
  public:
-  explicit Scale(Words& words) : factor_(static_cast<float>(words.take_number("the factor"))) {}
+  explicit Scale(LayerLine& line) : factor_(static_cast<float>(line.take_number("the factor"))) {}
   std::string kind() const override { return "scale"; }
   std::string text() const override { return "scale " + std::to_string(factor_); }
-  Signal output(const Signal& in) const override { return in; }
+  SampleShape output(const SampleShape& in) const override { return in; }
   std::unique_ptr<Kernel> prepare(Device&, const Placement& place) const override {
     return std::make_unique<ScaleKernel>(place.in.elements(), factor_);
   }
@@ -42,8 +42,9 @@ class Scale final : public Layer {
 }  // namespace
 
 int main() {
-  add_layer({"scale", "scale FACTOR", "multiplies every value"},
-            [](Words& words) -> std::unique_ptr<Layer> { return std::make_unique<Scale>(words); });
+  add_layer(
+      {"scale", "scale FACTOR", "multiplies every value"},
+      [](LayerLine& line) -> std::unique_ptr<Layer> { return std::make_unique<Scale>(line); });
   RunConfig config = find_config("iris-mlp", {"train.epochs=50"});
   config.model.layers = {"dense 50 relu", "scale 0.5", "dense 3"};
   const auto trained = train(config, {.out = "runs/own-layer", .force = true});

@@ -18,8 +18,8 @@ class WallClock final : public Clock {
 class VirtualClock : public Clock {
  public:
   virtual void spend(double seconds) = 0;
-  virtual void catch_up() {}    // others see what was spent so far
-  virtual void next_piece() {}  // start of a micro-batch: noise is redrawn
+  virtual void catch_up() {}          // others see what was spent so far
+  virtual void next_micro_batch() {}  // start of a micro-batch: noise is redrawn
 };
 
 }  // namespace lockstep

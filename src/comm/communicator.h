@@ -14,11 +14,6 @@ namespace lockstep {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
-template <typename T>
-Bytes bytes_of(std::span<T> values) {
-  return std::as_writable_bytes(values);
-}
-
 // Moves messages between two ranks: all that the algorithms in algorithms/ need.
 class Channel {
  public:
@@ -43,7 +38,7 @@ class Communicator : public Channel {
   // `to` receives this rank's part (part_of) of the sum.
   virtual Request reduce_scatter(std::span<const float> from, std::span<float> to) = 0;
   virtual Request broadcast(Bytes data, int root) = 0;
-  // Rank r's piece is counts[r] bytes; they lie one after the other in `all`, which only the root
+  // Rank r's block is counts[r] bytes; they lie one after the other in `all`, which only the root
   // (all_gather: every rank) needs to give.
   virtual Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) = 0;
   virtual Request scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts,
@@ -54,7 +49,7 @@ class Communicator : public Channel {
   // messages above 1 GB only one with this tag may be under way.
   virtual Request receive_any(Bytes data, int tag, int& from) = 0;
 
-  // Each rank reads a piece of one file, from byte `from` on; with MPI all at once (MPI-IO).
+  // Each rank reads a part of one file, from byte `from` on; with MPI all at once (MPI-IO).
   virtual void read_file(const std::string& path, int64_t from, Bytes into) = 0;
 
   // Ranks of one color form a group, ordered by key.

@@ -56,7 +56,7 @@ Request MessageCommunicator::broadcast(Bytes data, int root) {
 
 Request MessageCommunicator::gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts,
                                     int root) {
-  if (rank() == root) copy(mine, piece_of(all, counts, root));
+  if (rank() == root) copy(mine, block_of(all, counts, root));
   const int tag = tag_for(Collective::gather, mine.size());
   return start(gather_by_messages(*this, mine, all, kept(counts), root, tag), Collective::gather,
                mine.size(), nullptr);
@@ -64,7 +64,7 @@ Request MessageCommunicator::gather(ConstBytes mine, Bytes all, std::span<const 
 
 Request MessageCommunicator::scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts,
                                      int root) {
-  if (rank() == root) copy(piece_of(all, counts, root), mine);
+  if (rank() == root) copy(block_of(all, counts, root), mine);
   const int tag = tag_for(Collective::scatter, mine.size());
   return start(scatter_by_messages(*this, all, mine, kept(counts), root, tag), Collective::scatter,
                mine.size(), nullptr);
@@ -72,7 +72,7 @@ Request MessageCommunicator::scatter(ConstBytes all, Bytes mine, std::span<const
 
 Request MessageCommunicator::all_gather(ConstBytes mine, Bytes all,
                                         std::span<const int64_t> counts) {
-  copy(mine, piece_of(all, counts, rank()));
+  copy(mine, block_of(all, counts, rank()));
   const int tag = tag_for(Collective::all_gather, all.size());
   return start(all_gather_by_messages(*this, all, kept(counts), tag), Collective::all_gather,
                all.size(), nullptr);

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 #include "data/permutation.h"
 
 namespace lockstep {
@@ -40,7 +40,7 @@ std::vector<Fold> make_folds(const Dataset& data, std::span<const int64_t> rows,
   if (folds < 2) throw UserError("crossval.folds = {} is not possible; at least 2", folds);
   if (folds > static_cast<int64_t>(rows.size()))
     throw UserError("crossval.folds = {} is more than the {} samples{}", folds,
-                    grouped(static_cast<int64_t>(rows.size())), where);
+                    with_commas(static_cast<int64_t>(rows.size())), where);
   const auto groups = by_class(data, rows);
   for (size_t c = 0; c < data.classes().size() && !data.multi_label(); ++c)
     if (!groups[c].empty() && static_cast<int64_t>(groups[c].size()) < folds)
@@ -63,7 +63,7 @@ std::vector<std::vector<int64_t>> make_parts(const Dataset& data, int64_t parts,
   const std::vector<int64_t> rows = natural_order(data.size());
   if (parts > data.size())
     throw UserError("crossval.nodes = {} is more than the {} training samples", parts,
-                    grouped(data.size()));
+                    with_commas(data.size()));
   return deal(by_class(data, rows), parts, seed, part_stream);
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 #include "data/datasets/subset.h"
 #include "data/permutation.h"
 #include "data/sources/registry.h"
@@ -59,7 +59,7 @@ Rows cut(const SourceData& source, const DataConfig& config, uint64_t seed) {
   if (config.limit < 0 || config.limit > left)
     throw UserError(
         "data.limit = {} is not possible with {} training samples; expected 0 (all) to {}",
-        config.limit, grouped(left), left);
+        config.limit, with_commas(left), left);
   if (config.limit > 0)
     rows.train = take_part(rows.train, config.limit, samples, config.stratified,
                            Rng(seed, Purpose::split, limit_stream));
@@ -78,9 +78,9 @@ std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed
       ", split{}{} by seed {} into {} train, {} validation, {} test",
       config.stratified ? " by class" : "",
       config.splitter == Splitter::lockstep ? "" : fmt::format(" as {}", to_text(config.splitter)),
-      seed, grouped(static_cast<int64_t>(rows.train.size())),
-      grouped(static_cast<int64_t>(rows.validation.size())),
-      grouped(static_cast<int64_t>(rows.test.size())));
+      seed, with_commas(static_cast<int64_t>(rows.train.size())),
+      with_commas(static_cast<int64_t>(rows.validation.size())),
+      with_commas(static_cast<int64_t>(rows.test.size())));
 }
 
 // What needs to see samples of other ranks.

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 
 namespace lockstep {
 namespace {
@@ -39,10 +39,10 @@ int64_t part_size(double asked, int64_t size, const std::string& key) {
   const double wanted = asked < 1 ? std::round(asked * static_cast<double>(size)) : asked;
   if (wanted < 1)
     throw UserError("{} = {} of {} samples is an empty part; ask for more", key, asked,
-                    grouped(size));
+                    with_commas(size));
   if (wanted >= static_cast<double>(size))
     throw UserError("{} = {} leaves nothing of the {} samples to train on; ask for less", key,
-                    asked, grouped(size));
+                    asked, with_commas(size));
   return static_cast<int64_t>(wanted);
 }
 

@@ -118,7 +118,7 @@ Generation Generator::run(const std::string& prompt, const GenerationOptions& op
     }
     tokens.push_back(token);
     ++result.tokens;
-    result.text += tokenizer_.bytes_of(token);
+    result.text += tokenizer_.token_bytes(token);
     const size_t stop = first_stop(result.text, options.stops);
     if (stop != std::string::npos) {
       result.text.resize(stop);

@@ -225,14 +225,14 @@ int run_job(int64_t ranks) {
   }
   ::close(errors[1]);
   MpiexecOutput output;
-  std::array<char, 4096> piece;
+  std::array<char, 4096> chunk;
   Stopper stopper;
   for (ssize_t count = 1; count != 0;) {
     stopper.look(started);
     pollfd ready{errors[0], POLLIN, 0};
     if (::poll(&ready, 1, 100) <= 0) continue;  // a moment passed, or a signal came
-    count = ::read(errors[0], piece.data(), piece.size());
-    if (count > 0) output.add({piece.data(), static_cast<size_t>(count)});
+    count = ::read(errors[0], chunk.data(), chunk.size());
+    if (count > 0) output.add({chunk.data(), static_cast<size_t>(count)});
     if (count < 0 && errno != EINTR) break;
   }
   int status = 0;

@@ -94,56 +94,56 @@ bool is_gpt2(const std::string& name) {
   return false;
 }
 
-Gpt2 parse_gpt2(const std::string& name, Words& words) {
+Gpt2 parse_gpt2(const std::string& name, LayerLine& line) {
   Gpt2 g;
   for (const NamedSize& size : sizes)
     if (name == size.name) g.layers = size.layers, g.heads = size.heads, g.width = size.width;
-  while (!words.empty()) {
-    if (words.take_if("layers"))
-      g.layers = words.take_count("the number of blocks");
-    else if (words.take_if("heads"))
-      g.heads = words.take_count("the number of heads");
-    else if (words.take_if("width"))
-      g.width = words.take_count("the width");
-    else if (words.take_if("context"))
-      g.context = words.take_count("the context");
-    else if (words.take_if("vocabulary"))
-      g.vocabulary = words.take_count("the vocabulary");
-    else if (words.take_if("dropout"))
-      g.dropout = static_cast<float>(words.take_number("the rate"));
-    else if (words.take_if("recompute"))
+  while (!line.empty()) {
+    if (line.take_if("layers"))
+      g.layers = line.take_count("the number of blocks");
+    else if (line.take_if("heads"))
+      g.heads = line.take_count("the number of heads");
+    else if (line.take_if("width"))
+      g.width = line.take_count("the width");
+    else if (line.take_if("context"))
+      g.context = line.take_count("the context");
+    else if (line.take_if("vocabulary"))
+      g.vocabulary = line.take_count("the vocabulary");
+    else if (line.take_if("dropout"))
+      g.dropout = static_cast<float>(line.take_number("the rate"));
+    else if (line.take_if("recompute"))
       g.recompute = true;
-    else if (words.take_if("lora"))
-      g.lora_rank = words.take_count("the rank");
-    else if (words.take_if("alpha"))
-      g.lora_alpha = words.take_number("alpha");
-    else if (words.take_if("on"))
-      g.lora_on = words.take("names of matrices");
+    else if (line.take_if("lora"))
+      g.lora_rank = line.take_count("the rank");
+    else if (line.take_if("alpha"))
+      g.lora_alpha = line.take_number("alpha");
+    else if (line.take_if("on"))
+      g.lora_on = line.take("names of matrices");
     else
       throw UserError(
           "layer \"{}\": '{}' is not understood here; expected layers N, heads N, width N, context "
           "N, vocabulary N, dropout RATE, recompute, lora RANK, alpha A or on MATRICES",
-          words.line(), words.peek());
+          line.text(), line.peek());
   }
   if (g.width % g.heads != 0)
-    throw UserError("layer \"{}\": {} heads do not divide a width of {}", words.line(), g.heads,
+    throw UserError("layer \"{}\": {} heads do not divide a width of {}", line.text(), g.heads,
                     g.width);
   if (!(g.dropout >= 0 && g.dropout < 1))
-    throw UserError("layer \"{}\": the rate must be at least 0 and below 1", words.line());
+    throw UserError("layer \"{}\": the rate must be at least 0 and below 1", line.text());
   for (size_t at = 0; g.lora_rank > 0 && at <= g.lora_on.size();) {
     const size_t end = std::min(g.lora_on.find('+', at), g.lora_on.size());
     const std::string matrix = g.lora_on.substr(at, end - at);
     const std::vector<std::string> known(std::begin(matrices), std::end(matrices));
     if (std::find(known.begin(), known.end(), matrix) == known.end())
-      throw UserError("layer \"{}\": '{}' is not a matrix that LoRA can adapt; {}", words.line(),
+      throw UserError("layer \"{}\": '{}' is not a matrix that LoRA can adapt; {}", line.text(),
                       matrix, suggestion(matrix, known));
     at = end + 1;
   }
   if (g.lora_rank > g.width)
-    throw UserError("layer \"{}\": a rank of {} is more than the width of {}", words.line(),
+    throw UserError("layer \"{}\": a rank of {} is more than the width of {}", line.text(),
                     g.lora_rank, g.width);
   if (g.layers > 1000 || g.vocabulary >= 1 << 24)
-    throw UserError("layer \"{}\": at most 1000 blocks and {} tokens are possible", words.line(),
+    throw UserError("layer \"{}\": at most 1000 blocks and {} tokens are possible", line.text(),
                     (1 << 24) - 1);
   return g;
 }
@@ -214,10 +214,10 @@ Parameters merged(const Gpt2& size, const Parameters& adapted) {
 
 std::optional<Gpt2> gpt2_of(const std::vector<std::string>& lines) {
   if (lines.size() != 1) return std::nullopt;
-  Words words(lines[0]);
-  const std::string name = words.take("a layer's name");
+  LayerLine line(lines[0]);
+  const std::string name = line.take("a layer's name");
   if (!is_gpt2(name)) return std::nullopt;
-  return parse_gpt2(name, words);
+  return parse_gpt2(name, line);
 }
 
 }  // namespace lockstep

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "nn/layer.h"
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 #include "nn/parameters.h"
 
 namespace lockstep {
@@ -24,7 +24,7 @@ struct Gpt2 {
 // [lora RANK] [alpha A] [on MATRIX+MATRIX]", or gpt2-medium, gpt2-large, gpt2-xl: the words after
 // the name change what the name stands for.
 bool is_gpt2(const std::string& name);
-Gpt2 parse_gpt2(const std::string& name, Words& words);
+Gpt2 parse_gpt2(const std::string& name, LayerLine& line);
 std::string text(const Gpt2& size);  // such a line
 
 Layers gpt2_layers(const Gpt2& size);

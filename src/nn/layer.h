@@ -27,12 +27,12 @@ struct ParameterSpec {
 
 // What flows between layers: the shape of a sample and, where it was flattened, of the image it
 // was.
-struct Signal {
+struct SampleShape {
   Shape shape;
   Shape image;
 
-  Signal(const Shape& s) : shape(s), image(s) {}
-  Signal(const Shape& s, const Shape& i) : shape(s), image(i) {}
+  SampleShape(const Shape& s) : shape(s), image(s) {}
+  SampleShape(const Shape& s, const Shape& i) : shape(s), image(i) {}
 };
 
 // Where a layer stands in a prepared network.
@@ -57,12 +57,13 @@ class Layer {
   void set_name(std::string name) { name_ = std::move(name); }
   const std::optional<std::string>& name() const { return name_; }
 
-  virtual std::string kind() const = 0;               // "conv"
-  virtual std::string text() const = 0;               // as in a configuration: "conv 32 3x3"
-  virtual Signal output(const Signal& in) const = 0;  // throws a UserError where it cannot fit
-  virtual std::vector<ParameterSpec> parameters(const Signal&) const { return {}; }
-  virtual std::vector<ParameterSpec> state(const Signal&) const { return {}; }
-  virtual double flops(const Signal&) const { return 0; }  // forward, one sample
+  virtual std::string kind() const = 0;  // "conv"
+  virtual std::string text() const = 0;  // as in a configuration: "conv 32 3x3"
+  virtual SampleShape output(
+      const SampleShape& in) const = 0;  // throws a UserError where it cannot fit
+  virtual std::vector<ParameterSpec> parameters(const SampleShape&) const { return {}; }
+  virtual std::vector<ParameterSpec> state(const SampleShape&) const { return {}; }
+  virtual double flops(const SampleShape&) const { return 0; }  // forward, one sample
 
   // What of the input the first rows and columns of the output depend on.
   virtual Shape needed_input(const Shape& in, const Shape& needed_output) const {
@@ -77,7 +78,7 @@ class Layer {
   virtual bool fuses_max_pool() const { return false; }
 
   // The shape of the network's first tensor, where the layer uses that instead of one of its own.
-  virtual std::optional<Shape> tied_to(const Signal&) const { return std::nullopt; }
+  virtual std::optional<Shape> tied_to(const SampleShape&) const { return std::nullopt; }
 
   // Null: the output is the input, unchanged in memory.
   virtual std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const = 0;

@@ -27,7 +27,7 @@ Network::Network(std::vector<std::string> lines, const Shape& input)
 // A tied layer's tensor must be the first of the network.
 void Network::expect_ties() const {
   std::vector<ParameterSpec> first;
-  visit(layers_, input_, [&](const Layer& layer, const std::string& name, const Signal& in) {
+  visit(layers_, input_, [&](const Layer& layer, const std::string& name, const SampleShape& in) {
     if (first.empty()) first = layer.parameters(in);
     if (first.empty()) first = layer.state(in);
     const std::optional<Shape> wanted = layer.tied_to(in);

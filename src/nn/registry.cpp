@@ -16,19 +16,19 @@ namespace lockstep {
 namespace {
 
 template <typename L>
-std::unique_ptr<Layer> make(Words& words) {
-  return std::make_unique<L>(words);
+std::unique_ptr<Layer> make(LayerLine& line) {
+  return std::make_unique<L>(line);
 }
 template <PoolKind kind>
-std::unique_ptr<Layer> make_pool(Words& words) {
-  return std::make_unique<Pool>(words, kind);
+std::unique_ptr<Layer> make_pool(LayerLine& line) {
+  return std::make_unique<Pool>(line, kind);
 }
 template <ActivationKind kind>
-std::unique_ptr<Layer> make_activation(Words&) {
+std::unique_ptr<Layer> make_activation(LayerLine&) {
   return std::make_unique<Activation>(kind);
 }
 template <NormKind kind>
-std::unique_ptr<Layer> make_norm(Words&) {
+std::unique_ptr<Layer> make_norm(LayerLine&) {
   return std::make_unique<Norm>(kind);
 }
 
@@ -139,27 +139,27 @@ void parse_residual(const std::string& line, int depth, Layers& layers) {
                                  parts.size() == 2 ? parse_block(parts[1], depth + 1) : Layers{}));
 }
 
-void parse_line(const std::string& line, int depth, Layers& layers) {
-  if (line.rfind("residual", 0) == 0) return parse_residual(line, depth, layers);
-  Words words(line);
-  const std::string name = words.take("a layer's name");
+void parse_line(const std::string& text, int depth, Layers& layers) {
+  if (text.rfind("residual", 0) == 0) return parse_residual(text, depth, layers);
+  LayerLine line(text);
+  const std::string name = line.take("a layer's name");
   if (is_gpt2(name)) {
-    for (auto& layer : gpt2_layers(parse_gpt2(name, words))) layers.push_back(std::move(layer));
+    for (auto& layer : gpt2_layers(parse_gpt2(name, line))) layers.push_back(std::move(layer));
     return;
   }
   const Entry* entry = find(name);
   if (!entry)
-    throw UserError("layer \"{}\": '{}' is not a layer; {}", line, name,
+    throw UserError("layer \"{}\": '{}' is not a layer; {}", text, name,
                     suggestion(name, names(false)));
-  layers.push_back(entry->make(words));
-  if (words.empty()) return;
-  const std::string activation = words.take("an activation");
+  layers.push_back(entry->make(line));
+  if (line.empty()) return;
+  const std::string activation = line.take("an activation");
   const Entry* second = find(activation);
   if (!second || !second->is_activation || entry->is_activation)
-    throw UserError("layer \"{}\": '{}' is not understood here; {}", line, activation,
+    throw UserError("layer \"{}\": '{}' is not understood here; {}", text, activation,
                     suggestion(activation, names(true)));
-  layers.push_back(second->make(words));
-  words.expect_end();
+  layers.push_back(second->make(line));
+  line.expect_end();
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "nn/layer.h"
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 
 namespace lockstep {
 
@@ -18,7 +18,7 @@ struct LayerForm {
 std::vector<LayerForm> layer_forms();
 
 // Adds a layer of one's own, whose line is read by `make`. Before any network is described.
-using MakeLayer = std::unique_ptr<Layer> (*)(Words& words);
+using MakeLayer = std::unique_ptr<Layer> (*)(LayerLine& line);
 void add_layer(LayerForm form, MakeLayer make);
 
 // One line may be several layers: "conv 32 3x3 relu" is a convolution and an activation.

@@ -10,9 +10,9 @@
 
 namespace lockstep {
 
-Signal visit(const Layers& layers, const Signal& in, const VisitLayer& use) {
+SampleShape visit(const Layers& layers, const SampleShape& in, const VisitLayer& use) {
   std::map<std::string, int> seen;
-  Signal signal = in;
+  SampleShape signal = in;
   for (const auto& layer : layers) {
     const std::string name =
         layer->name().value_or(layer->kind() + std::to_string(++seen[layer->kind()]));
@@ -26,8 +26,8 @@ Signal visit(const Layers& layers, const Signal& in, const VisitLayer& use) {
   return signal;
 }
 
-Signal output_of(const Layers& layers, const Signal& in) {
-  return visit(layers, in, [](const Layer&, const std::string&, const Signal&) {});
+SampleShape output_of(const Layers& layers, const SampleShape& in) {
+  return visit(layers, in, [](const Layer&, const std::string&, const SampleShape&) {});
 }
 
 namespace {
@@ -50,33 +50,29 @@ bool is_plain_max_pool(const Layer& layer) {
   return pool && pool->is_plain_max_2x2();
 }
 
-size_t bytes_of(int64_t floats) {
-  return round_up(static_cast<size_t>(floats) * sizeof(float), cache_line);
-}
-
 }  // namespace
 
-std::vector<ParameterSpec> parameters_of(const Layers& layers, const Signal& in,
+std::vector<ParameterSpec> parameters_of(const Layers& layers, const SampleShape& in,
                                          const std::string& prefix) {
   std::vector<ParameterSpec> all;
-  visit(layers, in, [&](const Layer& layer, const std::string& name, const Signal& signal) {
+  visit(layers, in, [&](const Layer& layer, const std::string& name, const SampleShape& signal) {
     append(all, layer.parameters(signal), prefix, name);
   });
   return all;
 }
 
-std::vector<ParameterSpec> state_of(const Layers& layers, const Signal& in,
+std::vector<ParameterSpec> state_of(const Layers& layers, const SampleShape& in,
                                     const std::string& prefix) {
   std::vector<ParameterSpec> all;
-  visit(layers, in, [&](const Layer& layer, const std::string& name, const Signal& signal) {
+  visit(layers, in, [&](const Layer& layer, const std::string& name, const SampleShape& signal) {
     append(all, layer.state(signal), prefix, name);
   });
   return all;
 }
 
-double flops_of(const Layers& layers, const Signal& in) {
+double flops_of(const Layers& layers, const SampleShape& in) {
   double total = 0;
-  visit(layers, in, [&](const Layer& layer, const std::string&, const Signal& signal) {
+  visit(layers, in, [&](const Layer& layer, const std::string&, const SampleShape& signal) {
     total += layer.flops(signal);
   });
   return total;
@@ -88,12 +84,13 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
   struct Named {
     const Layer* layer;
     std::string name;
-    Signal in;
+    SampleShape in;
   };
   std::vector<Named> line;
-  const Signal last = visit(layers, in, [&](const Layer& l, const std::string& n, const Signal& s) {
-    line.push_back({&l, prefix + n, s});
-  });
+  const SampleShape last =
+      visit(layers, in, [&](const Layer& l, const std::string& n, const SampleShape& s) {
+        line.push_back({&l, prefix + n, s});
+      });
   out_floats_ = last.shape.elements();
 
   // What of each layer's output anyone reads, from the last layer back.
@@ -149,7 +146,7 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     if (!step.kernel) continue;  // flatten: the same numbers under another shape
     const KernelNeeds needs = step.kernel->needs();
     step.output = stash_;
-    stash_ += bytes_of(batch * step.out);
+    stash_ += padded_bytes(batch * step.out);
     step.stash = stash_;
     stash_ += round_up(needs.stash, cache_line);
     step.memory = memory_;
@@ -158,7 +155,7 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     if (!steps_.empty()) widest = std::max(widest, step.in);  // the first one's is the caller's
     steps_.push_back(std::move(step));
   }
-  gradient_bytes_ = bytes_of(batch * widest);
+  gradient_bytes_ = padded_bytes(batch * widest);
   scratch_ = 2 * gradient_bytes_ + round_up(scratch, cache_line);
 }
 

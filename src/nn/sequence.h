@@ -10,15 +10,15 @@ namespace lockstep {
 
 // Layers one after another: their names ("conv1", "conv2", "dense1"), shapes and parameters.
 using VisitLayer =
-    std::function<void(const Layer& layer, const std::string& name, const Signal& in)>;
-Signal visit(const Layers& layers, const Signal& in, const VisitLayer& use);
+    std::function<void(const Layer& layer, const std::string& name, const SampleShape& in)>;
+SampleShape visit(const Layers& layers, const SampleShape& in, const VisitLayer& use);
 
-Signal output_of(const Layers& layers, const Signal& in);
-std::vector<ParameterSpec> parameters_of(const Layers& layers, const Signal& in,
+SampleShape output_of(const Layers& layers, const SampleShape& in);
+std::vector<ParameterSpec> parameters_of(const Layers& layers, const SampleShape& in,
                                          const std::string& prefix);
-std::vector<ParameterSpec> state_of(const Layers& layers, const Signal& in,
+std::vector<ParameterSpec> state_of(const Layers& layers, const SampleShape& in,
                                     const std::string& prefix);
-double flops_of(const Layers& layers, const Signal& in);
+double flops_of(const Layers& layers, const SampleShape& in);
 
 // Layers prepared to run on a device: neighbours fused where a kernel does both, outputs cut to
 // what the next layer reads, buffers planned. A kernel itself, so that layers can hold sequences.

@@ -51,11 +51,11 @@ std::string run_apart(const std::function<std::string()>& work) {
   }
   ::close(ends[1]);
   std::string text;
-  char piece[65536];
-  for (ssize_t count; (count = ::read(ends[0], piece, sizeof(piece))) != 0;) {
+  char chunk[65536];
+  for (ssize_t count; (count = ::read(ends[0], chunk, sizeof(chunk))) != 0;) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) break;
-    text.append(piece, static_cast<size_t>(count));
+    text.append(chunk, static_cast<size_t>(count));
   }
   ::close(ends[0]);
   int status = 0;

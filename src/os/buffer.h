@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -32,6 +33,10 @@ class Buffer {
 constexpr size_t cache_line = 64;
 constexpr size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
+}
+// Bytes of an array of floats, rounded up to whole cache lines.
+constexpr size_t padded_bytes(int64_t floats) {
+  return round_up(static_cast<size_t>(floats) * sizeof(float), cache_line);
 }
 
 // From now on buffers of this process may be larger than its memory: simulated ranks hardly touch

@@ -125,17 +125,17 @@ std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
   stream.avail_in = static_cast<uInt>(raw.size());
   std::vector<uint8_t> content;
   content.reserve(std::min<uint64_t>(limit, uint64_t{raw.size()} * 6));
-  std::vector<uint8_t> piece(1 << 18);
+  std::vector<uint8_t> chunk(1 << 18);
   int state = Z_OK;
   while (state != Z_STREAM_END) {
-    stream.next_out = piece.data();
-    stream.avail_out = static_cast<uInt>(piece.size());
+    stream.next_out = chunk.data();
+    stream.avail_out = static_cast<uInt>(chunk.size());
     state = inflate(&stream, Z_NO_FLUSH);
     if (state != Z_OK && state != Z_STREAM_END)
       throw UserError("{}: the gzip data is {} near compressed byte {}; fetch the file again",
                       path.string(), state == Z_BUF_ERROR ? "truncated" : "damaged",
                       stream.total_in);
-    content.insert(content.end(), piece.begin(), piece.end() - stream.avail_out);
+    content.insert(content.end(), chunk.begin(), chunk.end() - stream.avail_out);
     if (content.size() > limit)
       throw UserError(
           "{} unpacks to more than the {} bytes expected at most; is it the right file?",
@@ -221,13 +221,13 @@ std::string sha256(const fs::path& path) {
   const Descriptor file = open_for_reading(path);
   SHA2_CTX context;
   SHA256Init(&context);
-  std::vector<uint8_t> piece(1 << 18);
+  std::vector<uint8_t> chunk(1 << 18);
   for (;;) {
-    const ssize_t count = ::read(file.get(), piece.data(), piece.size());
+    const ssize_t count = ::read(file.get(), chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw Failure("cannot read {}: {}", path.string(), reason());
     if (count == 0) break;
-    SHA256Update(&context, piece.data(), static_cast<size_t>(count));
+    SHA256Update(&context, chunk.data(), static_cast<size_t>(count));
   }
   std::array<char, SHA256_DIGEST_STRING_LENGTH> text;
   return SHA256End(&context, text.data());

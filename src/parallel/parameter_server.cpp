@@ -27,7 +27,7 @@ ConstBytes bytes_to_send(const T& value) {
 }
 template <typename T>
 Bytes bytes_to_fill(T& value) {
-  return bytes_of(std::span(&value, 1));
+  return std::as_writable_bytes(std::span(&value, 1));
 }
 
 // The last ranks are servers and hold the weights, each a shard; the others train, push gradients
@@ -85,7 +85,8 @@ class ParameterServer final : public Strategy {
     const HostMirror& weights = worker.parameters.weights_on_host();
     if (!trains) weights.download();
     for (int server = 0; server < config_.servers; ++server)
-      ranks.broadcast(bytes_of(shard(weights.floats(), server)), workers_ + server).wait();
+      ranks.broadcast(std::as_writable_bytes(shard(weights.floats(), server)), workers_ + server)
+          .wait();
     weights.upload();
     return stopping;
   }
@@ -139,7 +140,8 @@ class ParameterServer final : public Strategy {
     for (int server = 0; server < config_.servers; ++server) {
       const int from = workers_ + server;
       ranks.receive(bytes_to_fill(reply), from, reply_tag).wait();
-      ranks.receive(bytes_of(shard(weights.floats(), server)), from, weights_tag).wait();
+      ranks.receive(std::as_writable_bytes(shard(weights.floats(), server)), from, weights_tag)
+          .wait();
     }
     weights.upload();
     for (Request& request : requests) request.wait();
@@ -214,7 +216,7 @@ class ParameterServer final : public Strategy {
   }
 
   static void receive(Communicator& ranks, const Received& into, int from) {
-    ranks.receive(bytes_of(into.mirror.floats()), from, gradient_tag).wait();
+    ranks.receive(std::as_writable_bytes(into.mirror.floats()), from, gradient_tag).wait();
     into.mirror.upload();
   }
 

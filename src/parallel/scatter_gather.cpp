@@ -28,7 +28,8 @@ class ScatterGather final : public Strategy {
     gradients.download(0, floats);
     StepTail::of(result).write(tail);
     exchange(worker, result, [&] {
-      return ranks.gather(std::as_bytes(mine), bytes_of(all_on_host_.floats()), counts, 0);
+      return ranks.gather(std::as_bytes(mine), std::as_writable_bytes(all_on_host_.floats()),
+                          counts, 0);
     });
     if (root) {
       const double start = worker.clock.seconds();
@@ -40,7 +41,7 @@ class ScatterGather final : public Strategy {
       gradients.download(floats, tail.size());
       result.times.compute += worker.clock.seconds() - start;
     }
-    exchange(worker, result, [&] { return ranks.broadcast(bytes_of(tail), 0); });
+    exchange(worker, result, [&] { return ranks.broadcast(std::as_writable_bytes(tail), 0); });
     if (size > 1) StepTail::read(tail).put_into(result);
     worker.share_touched();
     if (root) worker.update(result);
@@ -59,7 +60,7 @@ class ScatterGather final : public Strategy {
     const HostMirror& weights = worker.parameters.weights_on_host();
     Communicator& ranks = worker.groups.data;
     if (ranks.rank() == 0) weights.download();
-    wait([&] { return ranks.broadcast(bytes_of(weights.floats()), 0); });
+    wait([&] { return ranks.broadcast(std::as_writable_bytes(weights.floats()), 0); });
     if (ranks.rank() > 0) weights.upload();
   }
 

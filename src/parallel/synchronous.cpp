@@ -60,11 +60,11 @@ class Synchronous final : public Strategy {
       mirror.download(first, floats);
       const std::span<float> dense = mirror.floats().subspan(first);
       const double waiting = ranks.reduce(dense, dense, 0).wait().waiting;
-      ranks.broadcast(bytes_of(dense), 0).wait();
+      ranks.broadcast(std::as_writable_bytes(dense), 0).wait();
       mirror.upload(first, floats);
       worker.reduce_touched([&](std::span<float> part) {
         ranks.reduce(part, part, 0).wait();
-        return ranks.broadcast(bytes_of(part), 0);
+        return ranks.broadcast(std::as_writable_bytes(part), 0);
       });
       result.times.waiting = waiting;
       result.times.exposed = worker.clock.seconds() - start - waiting;

@@ -43,7 +43,9 @@ void Worker::share_touched() {
     all += count;
   }
   std::vector<int32_t> rows(static_cast<size_t>(all));
-  groups.data.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(rows)), counts).wait();
+  groups.data
+      .all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(rows)), counts)
+      .wait();
   touched->add(rows);
 }
 

@@ -27,7 +27,8 @@ class NumericRank {
         time_(rank.clock, cluster.disturbance.noise, static_cast<uint64_t>(point.config.seed),
               rank.ranks.rank()) {
     cost_.scale_arithmetic(cost_.typical);  // the time to expect, as predictions say it
-    cost_.piece += cost_.load * static_cast<double>(costs.rows);  // samples come with their piece
+    cost_.micro_batch +=
+        cost_.load * static_cast<double>(costs.rows);  // samples come with their micro-batch
   }
 
   std::unique_ptr<Device> device() {

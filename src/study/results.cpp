@@ -60,9 +60,9 @@ void derive(StudyResults& all) {
     const double n =
         scale_of(all.study, r.point).value_or(1) / scale_of(all.study, base->point).value_or(1);
     // A longer time is a smaller speed-up, so the ends change places.
-    const auto add = [&](const char* column, auto of) {
-      r.values[column] = {of(t.median), std::min(of(t.low), of(t.high)),
-                          std::max(of(t.low), of(t.high)), t.count};
+    const auto add = [&](const char* column, auto derive) {
+      r.values[column] = {derive(t.median), std::min(derive(t.low), derive(t.high)),
+                          std::max(derive(t.low), derive(t.high)), t.count};
     };
     const double work = weak ? n : 1;
     add("speed_up", [&](double x) { return work * t1 / x; });

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/strict_json.h"
 #include "text/merges.h"
-#include "text/pieces.h"
+#include "text/pretokens.h"
 #include "text/unicode.h"
 
 namespace lockstep {
@@ -217,9 +217,9 @@ void Tokenizer::encode(std::string_view text, std::vector<int32_t>& ids) const {
       for (const char byte : text) ids.push_back(tables_->of_byte[static_cast<uint8_t>(byte)]);
       return;
     }
-    const std::string_view piece = take_piece(text);
-    if (piece.size() <= longest_known) {
-      const auto found = known.find(piece);
+    const std::string_view pretoken = take_pretoken(text);
+    if (pretoken.size() <= longest_known) {
+      const auto found = known.find(pretoken);
       if (found != known.end()) {
         const auto [begin, end] = found->second;
         for (size_t i = begin; i < end; ++i) ids.push_back(ids[i]);
@@ -227,14 +227,15 @@ void Tokenizer::encode(std::string_view text, std::vector<int32_t>& ids) const {
       }
     }
     tokens.clear();
-    for (const char byte : piece) tokens.push_back(tables_->of_byte[static_cast<uint8_t>(byte)]);
+    for (const char byte : pretoken) tokens.push_back(tables_->of_byte[static_cast<uint8_t>(byte)]);
     tables_->merges.apply(tokens);
-    if (piece.size() <= longest_known) known[piece] = {ids.size(), ids.size() + tokens.size()};
+    if (pretoken.size() <= longest_known)
+      known[pretoken] = {ids.size(), ids.size() + tokens.size()};
     ids.insert(ids.end(), tokens.begin(), tokens.end());
   }
 }
 
-const std::string& Tokenizer::bytes_of(int32_t id) const {
+const std::string& Tokenizer::token_bytes(int32_t id) const {
   if (id < 0 || id >= size())
     throw UserError("token {} is not in the vocabulary of {} tokens (0 to {})", id, size(),
                     size() - 1);
@@ -243,7 +244,7 @@ const std::string& Tokenizer::bytes_of(int32_t id) const {
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
-  for (const int32_t id : ids) text += bytes_of(id);
+  for (const int32_t id : ids) text += token_bytes(id);
   return text;
 }
 

@@ -34,7 +34,7 @@ class Tokenizer {
   void encode(std::string_view text, std::vector<int32_t>& ids) const;  // appends
   // Throws a UserError for an id that is not in the vocabulary.
   std::string decode(std::span<const int32_t> ids) const;
-  const std::string& bytes_of(int32_t id) const;
+  const std::string& token_bytes(int32_t id) const;
 
   // What `read` reads, as Hugging Face writes it: names and contents.
   std::map<std::string, std::string> files() const;

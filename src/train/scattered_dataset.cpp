@@ -109,7 +109,7 @@ std::unique_ptr<Dataset> scatter_samples(const Dataset* whole, Communicator& ran
       head.height = shape.height(), head.width = shape.width(), head.channels = shape.channels();
     for (const std::string& name : whole->classes()) names += name + '\0';
   }
-  ranks.broadcast(bytes_of(std::span(&head, 1)), 0).wait();
+  ranks.broadcast(std::as_writable_bytes(std::span(&head, 1)), 0).wait();
   names = gather_texts(ranks, names)[0];
   std::vector<std::string> classes;
   for (size_t at = 0; at < names.size(); at += classes.back().size() + 1)
@@ -126,12 +126,13 @@ std::unique_ptr<Dataset> scatter_samples(const Dataset* whole, Communicator& ran
     const size_t floats = static_cast<size_t>(d.x_bytes[me]) / sizeof(float);
     const size_t count = static_cast<size_t>(d.label_bytes[me]) / sizeof(int32_t);
     ranks
-        .scatter(std::as_bytes(std::span(d.x)), bytes_of(std::span(part->x).subspan(x_at, floats)),
-                 d.x_bytes, 0)
+        .scatter(std::as_bytes(std::span(d.x)),
+                 std::as_writable_bytes(std::span(part->x).subspan(x_at, floats)), d.x_bytes, 0)
         .wait();
     ranks
         .scatter(std::as_bytes(std::span(d.labels)),
-                 bytes_of(std::span(part->labels).subspan(label_at, count)), d.label_bytes, 0)
+                 std::as_writable_bytes(std::span(part->labels).subspan(label_at, count)),
+                 d.label_bytes, 0)
         .wait();
     x_at += floats;
     label_at += count;

@@ -328,7 +328,7 @@ void Trainer::write_checkpoint() {
   const bool one = replica_.traits.global_results && !replica_.parameters.has_statistics();
   int64_t name = at_.global_step;  // servers make no steps
   if (ranks_.rank() == 0) withdraw_checkpoint(checkpoints_.folder, name);
-  if (!one) ranks_.broadcast(bytes_of(std::span(&name, 1)), 0).wait();
+  if (!one) ranks_.broadcast(std::as_writable_bytes(std::span(&name, 1)), 0).wait();
   uint64_t digest = 0;
   if (!one || ranks_.rank() == 0) {
     Checkpoint c{.at = at_, .arrays = {}, .counters = {}};

@@ -99,10 +99,10 @@ TEST(Broadcast, GivesEveryRankTheRootsBytes) {
       });
   };
   for (const int size : {2, 3, 7, 8}) expect_way(size, 1000, BroadcastWay::binomial);
-  for (const size_t bytes : {size_t{0}, 2 * broadcast_piece})
+  for (const size_t bytes : {size_t{0}, 2 * broadcast_segment})
     expect_way(2, bytes, BroadcastWay::binomial);
-  for (const int size : {3, 4}) expect_way(size, 20 * broadcast_piece + 5, BroadcastWay::chain);
-  for (const int size : {10, 11, 16}) expect_way(size, 2 * broadcast_piece, BroadcastWay::binary);
+  for (const int size : {3, 4}) expect_way(size, 20 * broadcast_segment + 5, BroadcastWay::chain);
+  for (const int size : {10, 11, 16}) expect_way(size, 2 * broadcast_segment, BroadcastWay::binary);
 }
 
 }  // namespace

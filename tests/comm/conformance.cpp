@@ -75,7 +75,10 @@ void check_reduce_scatter_and_all_gather(Communicator& ranks, size_t count) {
   std::vector<float> mine(static_cast<size_t>(counts[static_cast<size_t>(ranks.rank())]) /
                           sizeof(float));
   ranks.reduce_scatter(data, mine).wait();
-  ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(together)), counts).wait();
+  ranks
+      .all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(together)),
+                  counts)
+      .wait();
   const std::string what = fmt::format("reduce-scatter and all-gather of {} floats", count);
   if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
     expect(together == sum, ranks, what + " against all-reduce, to the bit");
@@ -89,27 +92,35 @@ void check_copies(Communicator& ranks, size_t count) {
   const int size = ranks.size(), rank = ranks.rank();
   for (const int root : {0, size - 1}) {
     std::vector<float> data = values_of(rank, count);
-    ranks.broadcast(bytes_of(std::span(data)), root).wait();
+    ranks.broadcast(std::as_writable_bytes(std::span(data)), root).wait();
     expect(data == values_of(root, count), ranks, "broadcast" + length);
 
-    // Uneven pieces: rank r has count + r of them.
+    // Uneven segments: rank r has count + r of them.
     std::vector<int64_t> counts;
     std::vector<float> all;
     for (int r = 0; r < size; ++r) {
-      const std::vector<float> piece = values_of(r, count + static_cast<size_t>(r));
-      counts.push_back(static_cast<int64_t>(piece.size() * sizeof(float)));
-      all.insert(all.end(), piece.begin(), piece.end());
+      const std::vector<float> segment = values_of(r, count + static_cast<size_t>(r));
+      counts.push_back(static_cast<int64_t>(segment.size() * sizeof(float)));
+      all.insert(all.end(), segment.begin(), segment.end());
     }
     std::vector<float> mine = values_of(rank, count + static_cast<size_t>(rank));
     std::vector<float> gathered(all.size(), -1);
-    ranks.gather(std::as_bytes(std::span(mine)), bytes_of(std::span(gathered)), counts, root)
+    ranks
+        .gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(gathered)), counts,
+                root)
         .wait();
     if (rank == root) expect(gathered == all, ranks, "gather" + length);
     std::fill(mine.begin(), mine.end(), -1.0f);
-    ranks.scatter(std::as_bytes(std::span(all)), bytes_of(std::span(mine)), counts, root).wait();
+    ranks
+        .scatter(std::as_bytes(std::span(all)), std::as_writable_bytes(std::span(mine)), counts,
+                 root)
+        .wait();
     expect(mine == values_of(rank, mine.size()), ranks, "scatter" + length);
     std::fill(gathered.begin(), gathered.end(), -1.0f);
-    ranks.all_gather(std::as_bytes(std::span(mine)), bytes_of(std::span(gathered)), counts).wait();
+    ranks
+        .all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(gathered)),
+                    counts)
+        .wait();
     expect(gathered == all, ranks, "all-gather" + length);
   }
 }
@@ -123,7 +134,7 @@ void check_rounding(Communicator& ranks) {
   for (size_t i = 0; i < data.size(); ++i) data[i] = number(ranks.rank(), i);
   ranks.all_reduce(data, data).wait();
   std::vector<float> first = data;
-  ranks.broadcast(bytes_of(std::span(first)), 0).wait();
+  ranks.broadcast(std::as_writable_bytes(std::span(first)), 0).wait();
   expect(first == data, ranks, "that all ranks hold the same bits after all-reduce");
   if (!std::has_single_bit(static_cast<unsigned>(ranks.size()))) return;
   for (size_t i = 0; i < data.size(); ++i) {
@@ -146,7 +157,7 @@ void check_messages(Communicator& ranks) {
     std::vector<float> in(count, -1);
     const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
     Request sent = ranks.send(std::as_bytes(std::span(out)), next, 7);
-    ranks.receive(bytes_of(std::span(in)), previous, 7).wait();
+    ranks.receive(std::as_writable_bytes(std::span(in)), previous, 7).wait();
     sent.wait();
     expect(in == values_of(previous, count), ranks, "a message round the ring");
   }
@@ -159,8 +170,8 @@ void check_messages(Communicator& ranks) {
     b.wait();
   } else if (rank == 1) {
     int first = 0, second = 0;
-    Request b = ranks.receive(bytes_of(std::span(&second, 1)), 0, 2);
-    Request a = ranks.receive(bytes_of(std::span(&first, 1)), 0, 1);
+    Request b = ranks.receive(std::as_writable_bytes(std::span(&second, 1)), 0, 2);
+    Request a = ranks.receive(std::as_writable_bytes(std::span(&first, 1)), 0, 1);
     b.wait();
     a.wait();
     expect(first == 1 && second == 2, ranks, "the tag of a message");
@@ -170,7 +181,7 @@ void check_messages(Communicator& ranks) {
     int sum = 0;
     for (int i = 1; i < size; ++i) {
       int value = 0, from = -1;
-      ranks.receive_any(bytes_of(std::span(&value, 1)), 3, from).wait();
+      ranks.receive_any(std::as_writable_bytes(std::span(&value, 1)), 3, from).wait();
       expect(value == 10 * from, ranks, "the sender of a message");
       sum += from;
     }
@@ -211,17 +222,21 @@ void check_many_under_way(Communicator& ranks) {
   }
   for (size_t k = 0; k < operations; ++k) {
     const std::vector<int64_t> counts(size, sizeof(int64_t));
-    const ConstBytes piece = std::as_bytes(std::span(&mine[k], 1));
+    const ConstBytes segment = std::as_bytes(std::span(&mine[k], 1));
     const int root = static_cast<int>(k % size);
-    requests.push_back(ranks.gather(piece, bytes_of(std::span(gathered[k])), counts, root));
+    requests.push_back(
+        ranks.gather(segment, std::as_writable_bytes(std::span(gathered[k])), counts, root));
     requests.push_back(ranks.scatter(std::as_bytes(std::span(given[k])),
-                                     bytes_of(std::span(&scattered[k], 1)), counts, root));
-    requests.push_back(ranks.all_gather(piece, bytes_of(std::span(shared[k])), counts));
+                                     std::as_writable_bytes(std::span(&scattered[k], 1)), counts,
+                                     root));
+    requests.push_back(
+        ranks.all_gather(segment, std::as_writable_bytes(std::span(shared[k])), counts));
     if (size == 1) continue;
     const int next = (ranks.rank() + 1) % ranks.size();
     const int previous = (ranks.rank() + ranks.size() - 1) % ranks.size();
-    sent.push_back(ranks.send(piece, next, 11));
-    received.push_back(ranks.receive(bytes_of(std::span(&arrived[k], 1)), previous, 11));
+    sent.push_back(ranks.send(segment, next, 11));
+    received.push_back(
+        ranks.receive(std::as_writable_bytes(std::span(&arrived[k], 1)), previous, 11));
   }
   for (size_t k = requests.size(); k-- > 0;) requests[k].wait();
   for (Request& request : received) request.wait();
@@ -265,7 +280,7 @@ class SparseMemory {
   std::span<float> floats(int64_t bytes) const {
     return {static_cast<float*>(memory_), static_cast<size_t>(bytes) / sizeof(float)};
   }
-  Bytes bytes(int64_t count) const { return bytes_of(floats(count)); }
+  Bytes bytes(int64_t count) const { return std::as_writable_bytes(floats(count)); }
 
  private:
   void* memory_;
@@ -325,7 +340,7 @@ void check_large_messages_between_two(Communicator& ranks, const SparseMemory& m
   expect_marks(floats, 30, 1, ranks, "a large broadcast");
 }
 
-// Rank 0's piece is large, rank 1's small and behind it.
+// Rank 0's segment is large, rank 1's small and behind it.
 void check_large_gathers(Communicator& ranks, const SparseMemory& memory) {
   const std::vector<int64_t> counts = {large, small};
   const Bytes all = memory.bytes(large + small), first = all.first(large), last = all.last(small);

@@ -21,9 +21,9 @@ Ended run_job(int ranks, const std::string& what) {
       ranks, COMM_RANKS, what);
   std::FILE* pipe = ::popen(command.c_str(), "r");
   std::string output;
-  std::array<char, 4096> piece;
-  while (const size_t count = std::fread(piece.data(), 1, piece.size(), pipe))
-    output.append(piece.data(), count);
+  std::array<char, 4096> segment;
+  while (const size_t count = std::fread(segment.data(), 1, segment.size(), pipe))
+    output.append(segment.data(), count);
   return {WEXITSTATUS(::pclose(pipe)), output};
 }
 

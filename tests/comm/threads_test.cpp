@@ -67,7 +67,7 @@ TEST(ThreadRanks, DoNotReceiveAMessageThatWasGivenUp) {
       ranks.send(std::as_bytes(std::span(data)), 1, 3).wait();
     } else {
       ranks.barrier().wait();
-      ranks.receive(bytes_of(std::span(data)), 0, 3).wait();
+      ranks.receive(std::as_writable_bytes(std::span(data)), 0, 3).wait();
       EXPECT_EQ(data[0], 7);
     }
   });

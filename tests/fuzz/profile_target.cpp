@@ -35,7 +35,7 @@ std::vector<std::string> seeds() {
   costs.measured = profile.measured;
   for (const int ranks : {1, 2}) {
     costs.by_ranks[ranks].kernels = {{"dense", 1e-3, 2e-3}};
-    costs.by_ranks[ranks].piece = 1e-4;
+    costs.by_ranks[ranks].micro_batch = 1e-4;
   }
   profile.networks["a network"] = costs;
   const fs::path path = scratch_folder() / "seed.json";

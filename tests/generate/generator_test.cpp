@@ -57,7 +57,7 @@ TEST_P(Generators, GreedyTextIsThatOfWholePasses) {
     const std::vector<float> scores = whole_scores(tokens);
     tokens.push_back(
         static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin()));
-    expected += tokenizer_.bytes_of(tokens.back());
+    expected += tokenizer_.token_bytes(tokens.back());
   }
   EXPECT_EQ(g.text, expected);
 }

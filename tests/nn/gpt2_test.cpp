@@ -92,11 +92,11 @@ TEST_P(Gpt2Networks, AdaptedByLoraHaveTheGradientsOfDifferences) {
 }
 
 TEST_P(Gpt2Networks, MergedAreWhatTheyWereAdapted) {
-  const std::string line = small + " dropout 0 lora 3 alpha 6 on attn.c_attn+attn.c_proj";
-  Model adapted(line, GetParam()), plain(small + " dropout 0", GetParam());
-  Words words(line);
+  const std::string text = small + " dropout 0 lora 3 alpha 6 on attn.c_attn+attn.c_proj";
+  Model adapted(text, GetParam()), plain(small + " dropout 0", GetParam());
+  LayerLine line(text);
   const Parameters merged_parameters =
-      merged(parse_gpt2(words.take("a name"), words), adapted.parameters);
+      merged(parse_gpt2(line.take("a name"), line), adapted.parameters);
   std::copy(merged_parameters.weights().begin(), merged_parameters.weights().end(),
             plain.parameters.weights().begin());
   EXPECT_NEAR(plain.loss(), adapted.loss(), 1e-4);

@@ -21,7 +21,7 @@ std::string error_for(const std::vector<std::string>& lines, const Shape& in = {
 std::vector<int64_t> counts_by_layer(const Network& network) {
   std::vector<int64_t> counts;
   visit(network.layers(), network.input(),
-        [&](const Layer& layer, const std::string&, const Signal& in) {
+        [&](const Layer& layer, const std::string&, const SampleShape& in) {
           int64_t count = 0;
           for (const ParameterSpec& p : layer.parameters(in)) count += p.stored.elements();
           if (count > 0) counts.push_back(count);

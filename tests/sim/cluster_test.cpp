@@ -169,7 +169,7 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   refused("hello", "is not a profile");
   refused("{\"lockstep_profile\": 99}", "version 99");
   refused("{\"lockstep_profile\": 6}", "version 6");  // says nothing of disturbances
-  refused("{\"lockstep_profile\": 8, \"machine\": \"x\"}", "damaged");
+  refused("{\"lockstep_profile\": 9, \"machine\": \"x\"}", "damaged");
   refused(good.substr(0, good.size() / 2), "is not a profile");
 }
 
@@ -194,12 +194,12 @@ TEST(Costs, GoBetweenWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(table.at(150), 1.5);
   EXPECT_DOUBLE_EQ(table.at(400), 4);
   NetworkCosts costs;
-  costs.by_ranks[1].piece = 1;
-  costs.by_ranks[2].piece = 2;
+  costs.by_ranks[1].micro_batch = 1;
+  costs.by_ranks[2].micro_batch = 2;
   // A node that is as full as the measured machine slows down as much.
-  EXPECT_DOUBLE_EQ(cost_on_node(costs, 2, 1, 16).piece, 1);
-  EXPECT_DOUBLE_EQ(cost_on_node(costs, 2, 16, 16).piece, 2);
-  EXPECT_NEAR(cost_on_node(costs, 2, 8, 15).piece, 1.5, 1e-12);
+  EXPECT_DOUBLE_EQ(cost_on_node(costs, 2, 1, 16).micro_batch, 1);
+  EXPECT_DOUBLE_EQ(cost_on_node(costs, 2, 16, 16).micro_batch, 2);
+  EXPECT_NEAR(cost_on_node(costs, 2, 8, 15).micro_batch, 1.5, 1e-12);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ struct FixedProfile {
     costs.measured = time_text();
     for (auto& [ranks, cost] : costs.by_ranks) {
       for (KernelCost& k : cost.kernels) k = {k.kernel, 1e-3 * ranks, 2e-3 * ranks};
-      cost.piece = 1e-4;
+      cost.micro_batch = 1e-4;
       cost.norm = 1e-4;
       cost.update = 5e-4;
       cost.add = 1e-9;

@@ -56,19 +56,20 @@ TEST_F(Reproducibility, LoggingDoesNotMatter) {
 }
 
 TEST_F(Reproducibility, ABatchInPiecesGivesTheSameUpToRounding) {
-  // Without batchnorm, whose statistics are those of a piece.
+  // Without batchnorm, whose statistics are those of a micro-batch.
   RunConfig config = digits_config();
   config.model.layers = {"conv 4 3x3 relu", "maxpool 2", "dropout 0.3", "dense 10"};
   config.train.batch = 64;
   Training whole(config);
   whole.run();
-  for (const int64_t piece : {32, 40, 20}) {  // 200 samples: the last batch holds 8
-    config.train.micro_batch = piece;
-    Training pieces(config);
-    expect_close(pieces.run().weights(), whole.weights(), 1e-4, fmt::format("pieces of {}", piece));
-    ASSERT_EQ(pieces.record.steps.size(), whole.record.steps.size());
+  for (const int64_t rows : {32, 40, 20}) {  // 200 samples: the last batch holds 8
+    config.train.micro_batch = rows;
+    Training micro_batches(config);
+    expect_close(micro_batches.run().weights(), whole.weights(), 1e-4,
+                 fmt::format("micro-batches of {}", rows));
+    ASSERT_EQ(micro_batches.record.steps.size(), whole.record.steps.size());
     for (size_t i = 0; i < whole.record.steps.size(); ++i)
-      EXPECT_NEAR(pieces.record.steps[i].loss, whole.record.steps[i].loss, 1e-4);
+      EXPECT_NEAR(micro_batches.record.steps[i].loss, whole.record.steps[i].loss, 1e-4);
   }
 }
 

@@ -5,9 +5,9 @@
 
 namespace lockstep {
 
-// Messages are cut into pieces that fit the second-level cache: while one is added, the next is on
-// its way.
-constexpr size_t all_reduce_piece = 512 * 1024;  // bytes
+// Messages are cut into segments that fit the second-level cache: while one is added, the next is
+// on its way.
+constexpr size_t all_reduce_segment = 512 * 1024;  // bytes
 
 // All-reduce of n floats among p ranks, in place. What each rank sends:
 //

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-size_t pieces(size_t bytes) { return (bytes + broadcast_piece - 1) / broadcast_piece; }
+size_t segments(size_t bytes) { return (bytes + broadcast_segment - 1) / broadcast_segment; }
 
 int64_t log2_above(int64_t ranks) { return std::bit_width(static_cast<uint64_t>(ranks - 1)); }
 
@@ -72,7 +72,7 @@ Family family_of(int place, int size, BroadcastWay way) {
 }  // namespace
 
 BroadcastWay broadcast_way(int64_t ranks, size_t bytes) {
-  const auto count = static_cast<int64_t>(pieces(bytes));
+  const auto count = static_cast<int64_t>(segments(bytes));
   if (ranks == 2 || count <= 1) return BroadcastWay::binomial;
   return count + 2 * (ranks - 2) <= 2 * count + 4 * (log2_above(ranks) - 1) ? BroadcastWay::chain
                                                                             : BroadcastWay::binary;
@@ -84,19 +84,19 @@ Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
   const Family family = family_of(place, size, way);
   const auto rank_at = [&](int other) { return (other + root) % size; };
   const bool whole = way == BroadcastWay::binomial;
-  const size_t count = whole ? 1 : pieces(data.size());
-  const auto piece = [&](size_t index) {
+  const size_t count = whole ? 1 : segments(data.size());
+  const auto segment = [&](size_t index) {
     if (whole) return data;
-    const size_t begin = index * broadcast_piece;
-    return data.subspan(begin, std::min(broadcast_piece, data.size() - begin));
+    const size_t begin = index * broadcast_segment;
+    return data.subspan(begin, std::min(broadcast_segment, data.size() - begin));
   };
-  // Few at a time, so that pieces arrive one after the other; a rank is ready for more.
+  // Few at a time, so that segments arrive one after the other; a rank is ready for more.
   const size_t under_way = 2 * family.children.size(), expected = 8;
   std::deque<Request> arriving, leaving;
   for (size_t i = 0, next = 0; i < count; ++i) {
     if (family.parent >= 0) {
       for (; next < std::min(i + expected, count); ++next)
-        arriving.push_back(ranks.receive(piece(next), rank_at(family.parent), tag));
+        arriving.push_back(ranks.receive(segment(next), rank_at(family.parent), tag));
       co_await std::move(arriving.front());
       arriving.pop_front();
     }
@@ -105,7 +105,7 @@ Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
         co_await std::move(leaving.front());
         leaving.pop_front();
       }
-      leaving.push_back(ranks.send(piece(i), rank_at(child), tag));
+      leaving.push_back(ranks.send(segment(i), rank_at(child), tag));
     }
   }
   for (Request& request : leaving) co_await std::move(request);

@@ -20,7 +20,7 @@ Task gather_by_messages(Channel& ranks, ConstBytes mine, Bytes all, std::vector<
   std::vector<Request> arriving;
   for (int distance = 1; distance < ranks.size(); ++distance) {
     const int from = at_distance(ranks, distance);
-    arriving.push_back(ranks.receive(piece_of(all, counts, from), from, tag));
+    arriving.push_back(ranks.receive(block_of(all, counts, from), from, tag));
   }
   for (Request& request : arriving) co_await std::move(request);
 }
@@ -34,17 +34,17 @@ Task scatter_by_messages(Channel& ranks, ConstBytes all, Bytes mine, std::vector
   std::vector<Request> leaving;
   for (int distance = 1; distance < ranks.size(); ++distance) {
     const int to = at_distance(ranks, distance);
-    leaving.push_back(ranks.send(piece_of(all, counts, to), to, tag));
+    leaving.push_back(ranks.send(block_of(all, counts, to), to, tag));
   }
   for (Request& request : leaving) co_await std::move(request);
 }
 
 Task all_gather_by_messages(Channel& ranks, Bytes all, std::vector<int64_t> counts, int tag) {
-  const ConstBytes mine = piece_of(all, counts, ranks.rank());
+  const ConstBytes mine = block_of(all, counts, ranks.rank());
   std::vector<Request> moving;
   for (int distance = 1; distance < ranks.size(); ++distance) {
     const int from = at_distance(ranks, -distance);
-    moving.push_back(ranks.receive(piece_of(all, counts, from), from, tag));
+    moving.push_back(ranks.receive(block_of(all, counts, from), from, tag));
     moving.push_back(ranks.send(mine, at_distance(ranks, distance), tag));
   }
   for (Request& request : moving) co_await std::move(request);

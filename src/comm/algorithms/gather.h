@@ -7,17 +7,17 @@
 
 namespace lockstep {
 
-// Rank r's piece of `all`. Offsets are counted in 64 bits: those of large networks need them.
+// Rank r's block of `all`. Offsets are counted in 64 bits: those of large networks need them.
 template <typename B>
-B piece_of(B all, std::span<const int64_t> counts, int r) {
+B block_of(B all, std::span<const int64_t> counts, int r) {
   const int64_t begin = std::accumulate(counts.begin(), counts.begin() + r, int64_t{0});
   return all.subspan(static_cast<size_t>(begin),
                      static_cast<size_t>(counts[static_cast<size_t>(r)]));
 }
 
-// Each piece goes straight from the rank that has it to the one that needs it: p - 1 messages at
+// Each block goes straight from the rank that has it to the one that needs it: p - 1 messages at
 // the root, or at every rank of an all-gather, all under way at once. Nothing is copied within a
-// rank: the root's own piece (all-gather: each rank's) lies where it should. Counts are kept by the
+// rank: the root's own block (all-gather: each rank's) lies where it should. Counts are kept by the
 // task.
 Task gather_by_messages(Channel& ranks, ConstBytes mine, Bytes all, std::vector<int64_t> counts,
                         int root, int tag);

@@ -197,7 +197,7 @@ const T* from(const Post& post) {
   return reinterpret_cast<const T*>(post.from);
 }
 
-constexpr int64_t summed_at_once = 4096;  // floats: a piece of each rank fits the cache
+constexpr int64_t summed_at_once = 4096;  // floats: a segment of each rank fits the cache
 
 // Element i of the sum over ranks [first, last), neighbours first.
 void tree_sum(const std::vector<Post>& posts, size_t first, size_t last, int64_t begin,
@@ -219,7 +219,7 @@ void tree_sum(const std::vector<Post>& posts, size_t first, size_t last, int64_t
   for (int64_t i = 0; i < count; ++i) out[i] += right[i];
 }
 
-// Sums elements [part) of all posts piece by piece, and hands each piece on.
+// Sums elements [part) of all posts segment by segment, and hands each segment on.
 template <typename Use>
 void sum_part(const std::vector<Post>& posts, Part part, const Use& use) {
   alignas(64) float sum[summed_at_once];

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 #include "data/formats/csv.h"
 #include "data/posts/post_dataset.h"
 #include "data/posts/synthetic.h"
@@ -129,10 +129,10 @@ SourceData load_posts(const DataConfig& config, const Say& say, const OwnPart*) 
                });
     if (authors.empty())
       throw UserError("{}: none of its {} posts is by a user of follows.csv", path.string(),
-                      grouped(strangers));
+                      with_commas(strangers));
     if (strangers > 0)
       say(fmt::format("{}: {} posts are by users that follows.csv does not know; left out",
-                      path.string(), grouped(strangers)));
+                      path.string(), with_commas(strangers)));
   }
   std::vector<bool> has_posts(graph->accounts().size());
   for (const int32_t author : authors) has_posts[static_cast<size_t>(author)] = true;
@@ -140,8 +140,8 @@ SourceData load_posts(const DataConfig& config, const Say& say, const OwnPart*) 
   SourceData data;
   data.provenance = fmt::format(
       "posts ({}, {} posts, {} accounts{}, {} follows)", origin,
-      grouped(static_cast<int64_t>(authors.size())), grouped(graph->size()),
-      silent > 0 ? fmt::format(", {} without posts", silent) : "", grouped(graph->edges()));
+      with_commas(static_cast<int64_t>(authors.size())), with_commas(graph->size()),
+      silent > 0 ? fmt::format(", {} without posts", silent) : "", with_commas(graph->edges()));
   SparseMatrix features = text_features(texts, config.features, config.vocabulary);
   graph->hide(config.hidden, static_cast<uint64_t>(config.split_seed));
   data.train_rows = static_cast<int64_t>(authors.size());

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 
 namespace lockstep {
 namespace {
@@ -101,8 +101,8 @@ const Source& find_source(const std::string& name) {
 }
 
 std::string size_text(const SourceData& data) {
-  std::string text = grouped(data.train_rows);
-  if (data.test_rows() > 0) text += " + " + grouped(data.test_rows());
+  std::string text = with_commas(data.train_rows);
+  if (data.test_rows() > 0) text += " + " + with_commas(data.test_rows());
   return text;
 }
 

@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 #include "data/fetch/fetch.h"
 #include "data/formats/verified_file.h"
 #include "data/sources/registry.h"
@@ -25,7 +25,7 @@ TokenFile::Parts cut_text(const std::vector<int32_t>& tokens, const DataConfig& 
       config.validation != 0 ? part_size(config.validation, all, "data.validation") : 0;
   if (test + validation >= all)
     throw UserError("data.test and data.validation leave nothing of {} tokens to train on",
-                    grouped(all));
+                    with_commas(all));
   const auto first = tokens.begin(), middle = tokens.end() - test - validation,
              last = tokens.end() - test;
   return {{{first, middle}, {middle, last}, {last, tokens.end()}}};
@@ -117,17 +117,18 @@ SourceData load_text(const DataConfig& given, const Say& say, const OwnPart*) {
       throw UserError(
           "the {} part of {} has {} tokens, fewer than the {} that one block of data.context = {} "
           "needs",
-          names[part], config.path, grouped(sizes[part]), config.context + 1, config.context);
+          names[part], config.path, with_commas(sizes[part]), config.context + 1, config.context);
   SourceData data;
   data.train_rows = samples->rows(0);
   data.validation_rows = samples->rows(1);
   data.is_cut = true;
   data.tokenizer = tokenizer;
-  data.provenance = fmt::format(
-      "{} ({} tokens by {}{}; {} + {} + {} blocks of {})",
-      given.path.empty() ? given.name : fs::path(given.path).filename().string(),
-      grouped(training + sizes[1] + sizes[2]), given.tokenizer, note, grouped(data.train_rows),
-      grouped(data.validation_rows), grouped(samples->rows(2)), config.context);
+  data.provenance =
+      fmt::format("{} ({} tokens by {}{}; {} + {} + {} blocks of {})",
+                  given.path.empty() ? given.name : fs::path(given.path).filename().string(),
+                  with_commas(training + sizes[1] + sizes[2]), given.tokenizer, note,
+                  with_commas(data.train_rows), with_commas(data.validation_rows),
+                  with_commas(samples->rows(2)), config.context);
   data.samples = std::move(samples);
   return data;
 }

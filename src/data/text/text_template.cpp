@@ -5,11 +5,11 @@
 namespace lockstep {
 
 TextTemplate::TextTemplate(const std::string& text) {
-  Piece piece;
+  Field field;
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     if ((c == '{' || c == '}') && at + 1 < text.size() && text[at + 1] == c) {
-      piece.text += c;
+      field.text += c;
       ++at;
     } else if (c == '{') {
       const size_t close = text.find('}', at);
@@ -19,9 +19,9 @@ TextTemplate::TextTemplate(const std::string& text) {
             "{{column}}, "
             "or {{{{ for a bracket itself",
             text, at + 1);
-      piece.column = text.substr(at + 1, close - at - 1);
-      pieces_.push_back(std::move(piece));
-      piece = {};
+      field.column = text.substr(at + 1, close - at - 1);
+      fields_.push_back(std::move(field));
+      field = {};
       at = close;
     } else if (c == '}') {
       throw UserError(
@@ -29,26 +29,26 @@ TextTemplate::TextTemplate(const std::string& text) {
           "for a bracket itself",
           text, at + 1);
     } else {
-      piece.text += c;
+      field.text += c;
     }
   }
-  if (pieces_.empty())
+  if (fields_.empty())
     throw UserError("data.template = \"{}\" names no column; expected something like \"{{text}}\"",
                     text);
-  pieces_.push_back(std::move(piece));
+  fields_.push_back(std::move(field));
 }
 
 std::vector<std::string> TextTemplate::columns() const {
   std::vector<std::string> names;
-  for (size_t i = 0; i + 1 < pieces_.size(); ++i) names.push_back(pieces_[i].column);
+  for (size_t i = 0; i + 1 < fields_.size(); ++i) names.push_back(fields_[i].column);
   return names;
 }
 
 std::string TextTemplate::fill(const std::function<const std::string&(size_t)>& value) const {
   std::string text;
-  for (size_t i = 0; i < pieces_.size(); ++i) {
-    text += pieces_[i].text;
-    if (i + 1 < pieces_.size()) text += value(i);
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    text += fields_[i].text;
+    if (i + 1 < fields_.size()) text += value(i);
   }
   return text;
 }

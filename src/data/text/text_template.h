@@ -17,11 +17,11 @@ class TextTemplate {
   std::string fill(const std::function<const std::string&(size_t column)>& value) const;
 
  private:
-  struct Piece {
+  struct Field {
     std::string text;    // before the column
     std::string column;  // empty: none, the end
   };
-  std::vector<Piece> pieces_;
+  std::vector<Field> fields_;
 };
 
 }  // namespace lockstep

@@ -4,16 +4,16 @@
 
 namespace lockstep {
 
-Conv::Conv(Words& words) : filters_(words.take_count("the number of filters")) {
-  words.take_extent("the kernel", window_.height, window_.width, 1);
-  words.take_window_options(window_, false);
+Conv::Conv(LayerLine& line) : filters_(line.take_count("the number of filters")) {
+  line.take_extent("the kernel", window_.height, window_.width, 1);
+  line.take_window_options(window_, false);
 }
 
 std::string Conv::text() const {
   return fmt::format("conv {} {}", filters_, window_text(window_, false));
 }
 
-Signal Conv::output(const Signal& in) const {
+SampleShape Conv::output(const SampleShape& in) const {
   if (!in.shape.is_image())
     throw UserError("needs an image (height x width x channels), but its input is {}",
                     in.shape.text());
@@ -28,7 +28,7 @@ Signal Conv::output(const Signal& in) const {
                filters_};
 }
 
-std::vector<ParameterSpec> Conv::parameters(const Signal& in) const {
+std::vector<ParameterSpec> Conv::parameters(const SampleShape& in) const {
   const int64_t area = window_.height * window_.width, channels = in.shape.channels();
   return {{.name = "weight",
            .stored = {filters_, window_.height, window_.width, channels},
@@ -46,7 +46,7 @@ std::vector<ParameterSpec> Conv::parameters(const Signal& in) const {
            .fan_out = area * filters_}};
 }
 
-double Conv::flops(const Signal& in) const {
+double Conv::flops(const SampleShape& in) const {
   return 2.0 * static_cast<double>(output(in).shape.elements() * window_.height * window_.width *
                                    in.shape.channels());
 }

@@ -1,20 +1,20 @@
 #pragma once
 
 #include "nn/layer.h"
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 
 namespace lockstep {
 
 // "conv FILTERS KERNEL [stride S] [pad P]"
 class Conv final : public Layer {
  public:
-  explicit Conv(Words& words);
+  explicit Conv(LayerLine& line);
 
   std::string kind() const override { return "conv"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override;
-  std::vector<ParameterSpec> parameters(const Signal& in) const override;
-  double flops(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override;
+  std::vector<ParameterSpec> parameters(const SampleShape& in) const override;
+  double flops(const SampleShape& in) const override;
   Shape needed_input(const Shape& in, const Shape& needed_output) const override;
   bool cuts_output() const override { return true; }
   bool fuses_relu() const override { return true; }

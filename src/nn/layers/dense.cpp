@@ -8,7 +8,7 @@ int64_t inputs_of(const Shape& in) { return in.is_sequence() ? in.channels() : i
 
 }  // namespace
 
-std::vector<ParameterSpec> Dense::parameters(const Signal& in) const {
+std::vector<ParameterSpec> Dense::parameters(const SampleShape& in) const {
   const int64_t inputs = inputs_of(in.shape);
   ParameterSpec weight{.name = "weight",
                        .stored = {inputs, outputs_},
@@ -37,7 +37,7 @@ std::vector<ParameterSpec> Dense::parameters(const Signal& in) const {
            .deviation = deviation_ ? std::optional(0.0) : std::nullopt}};
 }
 
-double Dense::flops(const Signal& in) const {
+double Dense::flops(const SampleShape& in) const {
   return 2.0 * static_cast<double>(in.shape.elements() * outputs_);
 }
 

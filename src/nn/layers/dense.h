@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "nn/layer.h"
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 
 namespace lockstep {
 
@@ -11,17 +11,17 @@ namespace lockstep {
 // position is taken by itself.
 class Dense final : public Layer {
  public:
-  explicit Dense(Words& words) : outputs_(words.take_count("the number of outputs")) {}
+  explicit Dense(LayerLine& line) : outputs_(line.take_count("the number of outputs")) {}
   // As GPT-2 has it: weights start with this deviation and are kept as inputs × outputs in files.
   Dense(int64_t outputs, double deviation) : outputs_(outputs), deviation_(deviation) {}
 
   std::string kind() const override { return "dense"; }
   std::string text() const override { return fmt::format("dense {}", outputs_); }
-  Signal output(const Signal& in) const override {
+  SampleShape output(const SampleShape& in) const override {
     return in.shape.is_sequence() ? Shape{in.shape[0], outputs_} : Shape{outputs_};
   }
-  std::vector<ParameterSpec> parameters(const Signal& in) const override;
-  double flops(const Signal& in) const override;
+  std::vector<ParameterSpec> parameters(const SampleShape& in) const override;
+  double flops(const SampleShape& in) const override;
   bool takes_sparse() const override { return true; }
   bool fuses_relu() const override { return true; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;

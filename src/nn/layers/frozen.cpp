@@ -9,15 +9,11 @@
 namespace lockstep {
 namespace {
 
-size_t bytes_of(int64_t floats) {
-  return round_up(static_cast<size_t>(floats) * sizeof(float), cache_line);
-}
-
 // The kernel of a layer that thinks its weights are trained; their gradients go nowhere.
 class FrozenKernel final : public Kernel {
  public:
   FrozenKernel(std::unique_ptr<Kernel> inside, int64_t weights)
-      : inside_(std::move(inside)), gradient_bytes_(bytes_of(weights)) {}
+      : inside_(std::move(inside)), gradient_bytes_(padded_bytes(weights)) {}
   const char* name() const override { return inside_->name(); }
   KernelNeeds needs() const override {
     KernelNeeds needs = inside_->needs();
@@ -58,9 +54,10 @@ class AdaptedKernel final : public Kernel {
   KernelNeeds needs() const override {
     const size_t inside =
         std::max({whole_->needs().scratch, down_->needs().scratch, up_->needs().scratch});
-    return {.stash = whole_->needs().stash + bytes_of(rows() * rank_),
-            .scratch = round_up(inside, cache_line) + bytes_of(rows() * std::max(s_.in, s_.out)) +
-                       bytes_of(rows() * rank_)};
+    return {.stash = whole_->needs().stash + padded_bytes(rows() * rank_),
+            .scratch = round_up(inside, cache_line) +
+                       padded_bytes(rows() * std::max(s_.in, s_.out)) +
+                       padded_bytes(rows() * rank_)};
   }
 
   void forward(const Pass& p) override {
@@ -82,7 +79,7 @@ class AdaptedKernel final : public Kernel {
     const size_t outputs = static_cast<size_t>(p.rows * s_.positions * s_.out);
     const size_t inputs = static_cast<size_t>(p.rows * s_.positions * s_.in);
     float* between_gradient =
-        reinterpret_cast<float*>(p.scratch + bytes_of(rows() * std::max(s_.in, s_.out)));
+        reinterpret_cast<float*>(p.scratch + padded_bytes(rows() * std::max(s_.in, s_.out)));
     Pass up = inside(p);
     up.weights = p.weights + up_offset();
     up.gradients = p.gradients + up_offset();
@@ -120,7 +117,8 @@ class AdaptedKernel final : public Kernel {
   float* spare(const Pass& p) const { return reinterpret_cast<float*>(p.scratch); }
   Pass inside(const Pass& p) const {
     Pass q = p;
-    q.scratch = p.scratch + bytes_of(rows() * std::max(s_.in, s_.out)) + bytes_of(rows() * rank_);
+    q.scratch =
+        p.scratch + padded_bytes(rows() * std::max(s_.in, s_.out)) + padded_bytes(rows() * rank_);
     return q;
   }
   Pass with_state(const Pass& p) const {
@@ -138,7 +136,7 @@ class AdaptedKernel final : public Kernel {
 
 }  // namespace
 
-std::vector<ParameterSpec> Frozen::state(const Signal& in) const {
+std::vector<ParameterSpec> Frozen::state(const SampleShape& in) const {
   std::vector<ParameterSpec> all = inside_->parameters(in);
   for (ParameterSpec& spec : all) spec.frozen = true;
   return all;
@@ -148,10 +146,10 @@ std::unique_ptr<Kernel> Frozen::prepare(Device& device, const Placement& p) cons
   Placement place = p;
   place.frozen = true;
   // Gradients of weights are not made at all where there is no way down, and of shared tables.
-  const bool discards = p.needs_dx && !inside_->tied_to(Signal(p.in));
+  const bool discards = p.needs_dx && !inside_->tied_to(SampleShape(p.in));
   return std::make_unique<FrozenKernel>(
       inside_->prepare(device, place),
-      discards ? arena_floats(inside_->parameters(Signal(p.in))) : 0);
+      discards ? arena_floats(inside_->parameters(SampleShape(p.in))) : 0);
 }
 
 std::string AdaptedDense::text() const {
@@ -159,7 +157,7 @@ std::string AdaptedDense::text() const {
                     : fmt::format("dense {} lora {} alpha {}", outputs_, rank_, alpha_);
 }
 
-std::vector<ParameterSpec> AdaptedDense::parameters(const Signal& in) const {
+std::vector<ParameterSpec> AdaptedDense::parameters(const SampleShape& in) const {
   if (rank_ == 0) return {};
   const int64_t inputs = in.shape.channels();
   const auto matrix = [](const char* name, int64_t rows, int64_t columns, double deviation) {
@@ -172,7 +170,7 @@ std::vector<ParameterSpec> AdaptedDense::parameters(const Signal& in) const {
   return {matrix("lora_A", rank_, inputs, 0.02), matrix("lora_B", outputs_, rank_, 0)};
 }
 
-std::vector<ParameterSpec> AdaptedDense::state(const Signal& in) const {
+std::vector<ParameterSpec> AdaptedDense::state(const SampleShape& in) const {
   const int64_t inputs = in.shape.channels();
   return {{.name = "weight",
            .stored = {inputs, outputs_},
@@ -189,7 +187,7 @@ std::vector<ParameterSpec> AdaptedDense::state(const Signal& in) const {
            .frozen = true}};
 }
 
-double AdaptedDense::flops(const Signal& in) const {
+double AdaptedDense::flops(const SampleShape& in) const {
   const auto inputs = static_cast<double>(in.shape.channels());
   return 2.0 * static_cast<double>(in.shape[0]) *
          (inputs * static_cast<double>(outputs_) +

@@ -13,10 +13,12 @@ class Frozen final : public Layer {
   explicit Frozen(std::unique_ptr<Layer> inside) : inside_(std::move(inside)) {}
   std::string kind() const override { return inside_->kind(); }
   std::string text() const override { return inside_->text(); }
-  Signal output(const Signal& in) const override { return inside_->output(in); }
-  std::vector<ParameterSpec> state(const Signal& in) const override;
-  double flops(const Signal& in) const override { return inside_->flops(in); }
-  std::optional<Shape> tied_to(const Signal& in) const override { return inside_->tied_to(in); }
+  SampleShape output(const SampleShape& in) const override { return inside_->output(in); }
+  std::vector<ParameterSpec> state(const SampleShape& in) const override;
+  double flops(const SampleShape& in) const override { return inside_->flops(in); }
+  std::optional<Shape> tied_to(const SampleShape& in) const override {
+    return inside_->tied_to(in);
+  }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
  private:
@@ -31,10 +33,10 @@ class AdaptedDense final : public Layer {
       : outputs_(outputs), rank_(rank), alpha_(alpha) {}
   std::string kind() const override { return "dense"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override { return Shape{in.shape[0], outputs_}; }
-  std::vector<ParameterSpec> parameters(const Signal& in) const override;
-  std::vector<ParameterSpec> state(const Signal& in) const override;
-  double flops(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override { return Shape{in.shape[0], outputs_}; }
+  std::vector<ParameterSpec> parameters(const SampleShape& in) const override;
+  std::vector<ParameterSpec> state(const SampleShape& in) const override;
+  double flops(const SampleShape& in) const override;
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
  private:

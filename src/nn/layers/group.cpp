@@ -41,15 +41,17 @@ class RecomputingKernel final : public Kernel {
 
 std::string Group::text() const { return recomputes_ ? "block, recomputed" : "block"; }
 
-Signal Group::output(const Signal& in) const { return output_of(body_, in); }
+SampleShape Group::output(const SampleShape& in) const { return output_of(body_, in); }
 
-std::vector<ParameterSpec> Group::parameters(const Signal& in) const {
+std::vector<ParameterSpec> Group::parameters(const SampleShape& in) const {
   return parameters_of(body_, in, "");
 }
 
-std::vector<ParameterSpec> Group::state(const Signal& in) const { return state_of(body_, in, ""); }
+std::vector<ParameterSpec> Group::state(const SampleShape& in) const {
+  return state_of(body_, in, "");
+}
 
-double Group::flops(const Signal& in) const { return flops_of(body_, in); }
+double Group::flops(const SampleShape& in) const { return flops_of(body_, in); }
 
 std::unique_ptr<Kernel> Group::prepare(Device& device, const Placement& p) const {
   auto body = std::make_unique<Sequence>(device, body_, p.in, p.batch, p.needs_dx, "",

@@ -12,10 +12,10 @@ class Group final : public Layer {
 
   std::string kind() const override { return "group"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override;
-  std::vector<ParameterSpec> parameters(const Signal& in) const override;
-  std::vector<ParameterSpec> state(const Signal& in) const override;
-  double flops(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override;
+  std::vector<ParameterSpec> parameters(const SampleShape& in) const override;
+  std::vector<ParameterSpec> state(const SampleShape& in) const override;
+  double flops(const SampleShape& in) const override;
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
  private:

@@ -4,15 +4,15 @@
 
 namespace lockstep {
 
-Pool::Pool(Words& words, PoolKind pool_kind) : pool_(pool_kind) {
-  words.take_extent("the window", window_.height, window_.width, 1);
-  words.take_window_options(window_, true);
+Pool::Pool(LayerLine& line, PoolKind pool_kind) : pool_(pool_kind) {
+  line.take_extent("the window", window_.height, window_.width, 1);
+  line.take_window_options(window_, true);
   if (window_.pad_y * 2 > window_.height || window_.pad_x * 2 > window_.width)
     throw UserError("layer \"{}\": padding {}x{} is more than half of the window {}x{}",
-                    words.line(), window_.pad_y, window_.pad_x, window_.height, window_.width);
+                    line.text(), window_.pad_y, window_.pad_x, window_.height, window_.width);
 }
 
-Signal Pool::output(const Signal& in) const {
+SampleShape Pool::output(const SampleShape& in) const {
   if (!in.shape.is_image())
     throw UserError("needs an image (height x width x channels), but its input is {}",
                     in.shape.text());

@@ -1,18 +1,18 @@
 #pragma once
 
 #include "nn/layer.h"
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 
 namespace lockstep {
 
 // "maxpool KERNEL [stride S] [pad P]" and "avgpool ..."; the stride is the kernel unless given.
 class Pool final : public Layer {
  public:
-  Pool(Words& words, PoolKind pool_kind);
+  Pool(LayerLine& line, PoolKind pool_kind);
 
   std::string kind() const override { return pool_ == PoolKind::max ? "maxpool" : "avgpool"; }
   std::string text() const override { return kind() + " " + window_text(window_, true); }
-  Signal output(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override;
   Shape needed_input(const Shape& in, const Shape& needed_output) const override;
   bool cuts_output() const override { return true; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;

@@ -113,7 +113,7 @@ std::string Residual::text() const {
   return "residual(" + joined(body_) + (shortcut.empty() ? "" : " | " + shortcut) + ")";
 }
 
-Signal Residual::output(const Signal& in) const {
+SampleShape Residual::output(const SampleShape& in) const {
   const Shape body = output_of(body_, in).shape;
   const Shape shortcut = output_of(shortcut_, in).shape;
   if (!(body == shortcut))
@@ -122,19 +122,19 @@ Signal Residual::output(const Signal& in) const {
   return body;
 }
 
-std::vector<ParameterSpec> Residual::parameters(const Signal& in) const {
+std::vector<ParameterSpec> Residual::parameters(const SampleShape& in) const {
   std::vector<ParameterSpec> all = parameters_of(body_, in, "");
   for (ParameterSpec& p : parameters_of(shortcut_, in, "shortcut.")) all.push_back(std::move(p));
   return all;
 }
 
-std::vector<ParameterSpec> Residual::state(const Signal& in) const {
+std::vector<ParameterSpec> Residual::state(const SampleShape& in) const {
   std::vector<ParameterSpec> all = state_of(body_, in, "");
   for (ParameterSpec& p : state_of(shortcut_, in, "shortcut.")) all.push_back(std::move(p));
   return all;
 }
 
-double Residual::flops(const Signal& in) const {
+double Residual::flops(const SampleShape& in) const {
   return flops_of(body_, in) + flops_of(shortcut_, in);
 }
 

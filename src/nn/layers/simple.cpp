@@ -31,9 +31,9 @@ std::unique_ptr<Kernel> Activation::prepare(Device& device, const Placement& p) 
                                        .kind = activation_});
 }
 
-Dropout::Dropout(Words& words) : rate_(static_cast<float>(words.take_number("the rate"))) {
+Dropout::Dropout(LayerLine& line) : rate_(static_cast<float>(line.take_number("the rate"))) {
   if (!(rate_ >= 0 && rate_ < 1))
-    throw UserError("layer \"{}\": the rate must be at least 0 and below 1", words.line());
+    throw UserError("layer \"{}\": the rate must be at least 0 and below 1", line.text());
 }
 
 std::string Dropout::text() const { return fmt::format("dropout {}", rate_); }
@@ -43,14 +43,14 @@ std::unique_ptr<Kernel> Dropout::prepare(Device& device, const Placement& p) con
       DropoutSpec{.batch = p.batch, .elements = p.in.elements(), .rate = rate_, .layer = p.index});
 }
 
-Flatten::Flatten(Words& words) {
-  if (!words.empty() && std::isdigit(static_cast<unsigned char>(words.peek()[0])))
-    size_ = words.take_count("the size");
+Flatten::Flatten(LayerLine& line) {
+  if (!line.empty() && std::isdigit(static_cast<unsigned char>(line.peek()[0])))
+    size_ = line.take_count("the size");
 }
 
 std::string Flatten::text() const { return size_ ? fmt::format("flatten {}", size_) : "flatten"; }
 
-Signal Flatten::output(const Signal& in) const {
+SampleShape Flatten::output(const SampleShape& in) const {
   if (size_ && size_ != in.shape.elements())
     throw UserError("gives {} values, but its input {} has {}", size_, in.shape.text(),
                     in.shape.elements());
@@ -59,7 +59,7 @@ Signal Flatten::output(const Signal& in) const {
 
 namespace {
 
-ParameterSpec a_value_a_channel(const char* name, const Signal& in, Role role) {
+ParameterSpec a_value_a_channel(const char* name, const SampleShape& in, Role role) {
   const Shape shape{in.shape.channels()};
   if (in.shape.rank() == 1 && in.image.is_image())  // flattened: PyTorch has channels first
     return {.name = name, .stored = in.image, .axes = {2, 0, 1}, .canonical = shape, .role = role};
@@ -68,11 +68,11 @@ ParameterSpec a_value_a_channel(const char* name, const Signal& in, Role role) {
 
 }  // namespace
 
-std::vector<ParameterSpec> Norm::parameters(const Signal& in) const {
+std::vector<ParameterSpec> Norm::parameters(const SampleShape& in) const {
   return {a_value_a_channel("weight", in, Role::scale), a_value_a_channel("bias", in, Role::shift)};
 }
 
-std::vector<ParameterSpec> Norm::state(const Signal& in) const {
+std::vector<ParameterSpec> Norm::state(const SampleShape& in) const {
   if (norm_ == NormKind::layer) return {};
   return {a_value_a_channel("running_mean", in, Role::shift),
           a_value_a_channel("running_var", in, Role::scale)};

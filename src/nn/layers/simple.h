@@ -1,7 +1,7 @@
 #pragma once
 
 #include "nn/layer.h"
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 
 namespace lockstep {
 
@@ -13,7 +13,7 @@ class Activation final : public Layer {
   explicit Activation(ActivationKind activation) : activation_(activation) {}
   std::string kind() const override;
   std::string text() const override { return kind(); }
-  Signal output(const Signal& in) const override { return in; }
+  SampleShape output(const SampleShape& in) const override { return in; }
   Shape needed_input(const Shape& in, const Shape& needed_output) const override;
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
   ActivationKind activation() const { return activation_; }
@@ -25,11 +25,11 @@ class Activation final : public Layer {
 // "dropout RATE"
 class Dropout final : public Layer {
  public:
-  explicit Dropout(Words& words);
+  explicit Dropout(LayerLine& line);
   explicit Dropout(float rate) : rate_(rate) {}
   std::string kind() const override { return "dropout"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override { return in; }
+  SampleShape output(const SampleShape& in) const override { return in; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
  private:
@@ -39,10 +39,10 @@ class Dropout final : public Layer {
 // "flatten [SIZE]": an image as a row of numbers; a size is a check.
 class Flatten final : public Layer {
  public:
-  explicit Flatten(Words& words);
+  explicit Flatten(LayerLine& line);
   std::string kind() const override { return "flatten"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override;
   std::unique_ptr<Kernel> prepare(Device&, const Placement&) const override { return nullptr; }
 
  private:
@@ -55,9 +55,9 @@ class Norm final : public Layer {
   explicit Norm(NormKind norm) : norm_(norm) {}
   std::string kind() const override { return norm_ == NormKind::batch ? "batchnorm" : "layernorm"; }
   std::string text() const override { return kind(); }
-  Signal output(const Signal& in) const override { return in; }
-  std::vector<ParameterSpec> parameters(const Signal& in) const override;
-  std::vector<ParameterSpec> state(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override { return in; }
+  std::vector<ParameterSpec> parameters(const SampleShape& in) const override;
+  std::vector<ParameterSpec> state(const SampleShape& in) const override;
   bool fuses_relu() const override { return true; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-void expect_sequence(const Signal& in) {
+void expect_sequence(const SampleShape& in) {
   if (!in.shape.is_sequence())
     throw UserError("needs a sequence (positions x channels), but its input is {}",
                     in.shape.text());
@@ -17,18 +17,18 @@ void expect_sequence(const Signal& in) {
 
 }  // namespace
 
-Embedding::Embedding(Words& words)
-    : vocabulary_(words.take_count("the vocabulary")), width_(words.take_count("the width")) {
-  if (!words.take_if("context"))
-    throw UserError("layer \"{}\": expected embedding VOCABULARY WIDTH context N", words.line());
-  context_ = words.take_count("the context");
+Embedding::Embedding(LayerLine& line)
+    : vocabulary_(line.take_count("the vocabulary")), width_(line.take_count("the width")) {
+  if (!line.take_if("context"))
+    throw UserError("layer \"{}\": expected embedding VOCABULARY WIDTH context N", line.text());
+  context_ = line.take_count("the context");
 }
 
 std::string Embedding::text() const {
   return fmt::format("embedding {} {} context {}", vocabulary_, width_, context_);
 }
 
-Signal Embedding::output(const Signal& in) const {
+SampleShape Embedding::output(const SampleShape& in) const {
   if (in.shape.rank() != 1)
     throw UserError("takes token ids, but its input is {}", in.shape.text());
   if (in.shape[0] > context_)
@@ -37,7 +37,7 @@ Signal Embedding::output(const Signal& in) const {
   return Shape{in.shape[0], width_};
 }
 
-std::vector<ParameterSpec> Embedding::parameters(const Signal&) const {
+std::vector<ParameterSpec> Embedding::parameters(const SampleShape&) const {
   const auto table = [&](const char* name, int64_t rows) {
     return ParameterSpec{.name = name,
                          .stored = {rows, width_},
@@ -57,10 +57,10 @@ std::unique_ptr<Kernel> Embedding::prepare(Device& device, const Placement& p) c
                                       .tied = p.tied});
 }
 
-Attention::Attention(Words& words) : heads_(words.take_count("the number of heads")) {
-  if (words.take_if("dropout")) dropout_ = static_cast<float>(words.take_number("the rate"));
+Attention::Attention(LayerLine& line) : heads_(line.take_count("the number of heads")) {
+  if (line.take_if("dropout")) dropout_ = static_cast<float>(line.take_number("the rate"));
   if (!(dropout_ >= 0 && dropout_ < 1))
-    throw UserError("layer \"{}\": the rate must be at least 0 and below 1", words.line());
+    throw UserError("layer \"{}\": the rate must be at least 0 and below 1", line.text());
 }
 
 std::string Attention::text() const {
@@ -68,7 +68,7 @@ std::string Attention::text() const {
                      dropout_ > 0 ? fmt::format(" dropout {}", dropout_) : "");
 }
 
-Signal Attention::output(const Signal& in) const {
+SampleShape Attention::output(const SampleShape& in) const {
   expect_sequence(in);
   const int64_t channels = in.shape.channels();
   if (channels % (3 * heads_) != 0)
@@ -77,7 +77,7 @@ Signal Attention::output(const Signal& in) const {
   return Shape{in.shape[0], channels / 3};
 }
 
-double Attention::flops(const Signal& in) const {  // half of each square is never computed
+double Attention::flops(const SampleShape& in) const {  // half of each square is never computed
   const auto positions = static_cast<double>(in.shape[0]);
   return 2.0 * positions * positions * static_cast<double>(in.shape.channels() / 3);
 }
@@ -94,16 +94,16 @@ std::unique_ptr<Kernel> Attention::prepare(Device& device, const Placement& p) c
 
 std::string Unembed::text() const { return fmt::format("unembed {}", vocabulary_); }
 
-Signal Unembed::output(const Signal& in) const {
+SampleShape Unembed::output(const SampleShape& in) const {
   expect_sequence(in);
   return Shape{in.shape[0], vocabulary_};
 }
 
-double Unembed::flops(const Signal& in) const {
+double Unembed::flops(const SampleShape& in) const {
   return 2.0 * static_cast<double>(in.shape.elements() * vocabulary_);
 }
 
-std::optional<Shape> Unembed::tied_to(const Signal& in) const {
+std::optional<Shape> Unembed::tied_to(const SampleShape& in) const {
   return Shape{vocabulary_, in.shape.channels()};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "nn/layer.h"
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 
 namespace lockstep {
 
@@ -10,14 +10,14 @@ namespace lockstep {
 // "embedding VOCABULARY WIDTH context N": a vector for each token, plus one for its position
 class Embedding final : public Layer {
  public:
-  explicit Embedding(Words& words);
+  explicit Embedding(LayerLine& line);
   // As GPT-2 starts it.
   Embedding(int64_t vocabulary, int64_t width, int64_t context, double deviation)
       : vocabulary_(vocabulary), width_(width), context_(context), deviation_(deviation) {}
   std::string kind() const override { return "embedding"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override;
-  std::vector<ParameterSpec> parameters(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override;
+  std::vector<ParameterSpec> parameters(const SampleShape& in) const override;
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
  private:
@@ -29,13 +29,13 @@ class Embedding final : public Layer {
 // itself and those before it
 class Attention final : public Layer {
  public:
-  explicit Attention(Words& words);
+  explicit Attention(LayerLine& line);
   Attention(int64_t heads, float dropout, int64_t context)
       : heads_(heads), dropout_(dropout), context_(context) {}
   std::string kind() const override { return "attention"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override;
-  double flops(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override;
+  double flops(const SampleShape& in) const override;
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
  private:
@@ -47,13 +47,13 @@ class Attention final : public Layer {
 // "unembed VOCABULARY": how well each token would go on, by the table of the first layer
 class Unembed final : public Layer {
  public:
-  explicit Unembed(Words& words) : vocabulary_(words.take_count("the vocabulary")) {}
+  explicit Unembed(LayerLine& line) : vocabulary_(line.take_count("the vocabulary")) {}
   explicit Unembed(int64_t vocabulary) : vocabulary_(vocabulary) {}
   std::string kind() const override { return "unembed"; }
   std::string text() const override;
-  Signal output(const Signal& in) const override;
-  double flops(const Signal& in) const override;
-  std::optional<Shape> tied_to(const Signal& in) const override;
+  SampleShape output(const SampleShape& in) const override;
+  double flops(const SampleShape& in) const override;
+  std::optional<Shape> tied_to(const SampleShape& in) const override;
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
  private:

@@ -26,7 +26,7 @@ class CostedKernel final : public Kernel {
   const char* name() const override { return inside_ ? inside_->name() : "ghost"; }
   void forward(const Pass& pass) override {
     if (inside_) inside_->forward(pass);
-    if (first_) clock_.next_piece();
+    if (first_) clock_.next_micro_batch();
     spend(pass, pass.training ? cost_.forward : cost_.forward * inference_);
   }
   void backward(const Pass& pass) override {
@@ -118,7 +118,7 @@ std::unique_ptr<Kernel> CostedDevice::prepare(const KernelSpec& spec) {
 }
 
 std::unique_ptr<LossKernel> CostedDevice::prepare(const LossSpec& spec) {
-  return std::make_unique<CostedLoss>(cost_.piece, rows_, clock_,
+  return std::make_unique<CostedLoss>(cost_.micro_batch, rows_, clock_,
                                       inside_ ? inside_->prepare(spec) : nullptr);
 }
 

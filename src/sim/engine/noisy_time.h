@@ -26,7 +26,7 @@ class NoisyTime final : public VirtualClock {
   double seconds() const override { return inside_.seconds(); }
   void spend(double seconds) override { inside_.spend(seconds * factor_); }
   void catch_up() override { inside_.catch_up(); }
-  void next_piece() override {
+  void next_micro_batch() override {
     if (noise_ <= 0) return;
     double slowest = rng_.normal();
     for (int64_t other = 1; other < standing_for_; ++other)

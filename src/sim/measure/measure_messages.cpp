@@ -84,7 +84,7 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
         "exchange", most,
         [&](std::span<float> part) {
           Request out = ranks.send(std::as_bytes(part), other, 5);
-          ranks.receive(bytes_of(all.first(part.size())), other, 5).wait();
+          ranks.receive(std::as_writable_bytes(all.first(part.size())), other, 5).wait();
           out.wait();
         },
         nothing);
@@ -93,9 +93,9 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
         [&](std::span<float> part) {  // there and back
           if (ranks.rank() == 0) {
             ranks.send(std::as_bytes(part), 1, 6).wait();
-            ranks.receive(bytes_of(part), 1, 6).wait();
+            ranks.receive(std::as_writable_bytes(part), 1, 6).wait();
           } else {
-            ranks.receive(bytes_of(part), 0, 6).wait();
+            ranks.receive(std::as_writable_bytes(part), 0, 6).wait();
             ranks.send(std::as_bytes(part), 0, 6).wait();
           }
         },
@@ -108,14 +108,14 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
         reads_and_writes);
     measure(
         "broadcast", most,
-        [&](std::span<float> part) { ranks.broadcast(bytes_of(part), 0).wait(); },
+        [&](std::span<float> part) { ranks.broadcast(std::as_writable_bytes(part), 0).wait(); },
         [&](std::span<float> part, size_t) {
           if (ranks.rank() == 0) writes(part, 0);
         });
     measure(
         "gather", most,
         [&](std::span<float> part) {
-          ranks.gather(std::as_bytes(part), bytes_of(all), counts(part), 0).wait();
+          ranks.gather(std::as_bytes(part), std::as_writable_bytes(all), counts(part), 0).wait();
         },
         [&](std::span<float> part, size_t whole) {  // the other's, behind its own
           if (ranks.rank() == 0) read(all.subspan(whole, part.size()));
@@ -123,13 +123,13 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
     measure(
         "scatter", most,
         [&](std::span<float> part) {
-          ranks.scatter(std::as_bytes(all), bytes_of(part), counts(part), 0).wait();
+          ranks.scatter(std::as_bytes(all), std::as_writable_bytes(part), counts(part), 0).wait();
         },
         nothing);
     measure(
         "all-gather", 65536,
         [&](std::span<float> part) {
-          ranks.all_gather(std::as_bytes(part), bytes_of(all), counts(part)).wait();
+          ranks.all_gather(std::as_bytes(part), std::as_writable_bytes(all), counts(part)).wait();
         },
         nothing);
     measure(

@@ -26,8 +26,8 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<size_t>(at)];
 }
 
-// Samples of a rank's steps and of their parts.
-struct Samples {
+// Times of a rank's steps and of their parts.
+struct RankTimes {
   std::vector<double> steps, watched_steps;
   std::vector<std::vector<double>> forward, backward;  // by kernel
   std::vector<double> losses, updates, norms;
@@ -54,7 +54,7 @@ struct Rank {
   std::unique_ptr<Device> device;
   TimedDevice timed;
   StepProbe plain, watched;
-  std::map<int, Samples> samples;  // by ranks at once
+  std::map<int, RankTimes> samples;  // by ranks at once
 
   void run(int ranks, int64_t steps) {
     plain.run(steps);
@@ -64,7 +64,7 @@ struct Rank {
   void watch(int ranks, int64_t steps) {
     timed.forget();
     watched.run(steps);
-    Samples& s = samples[ranks];
+    RankTimes& s = samples[ranks];
     append(s.watched_steps, watched.step_seconds(), 0);
     s.forward.resize(timed.kernels().size());
     s.backward.resize(timed.kernels().size());
@@ -93,7 +93,7 @@ void keep_longer(std::vector<double>& known, const std::vector<double>& other) {
 
 // Of steps made at once, the slowest: ranks that work together wait for it.
 std::vector<double> slowest(const std::vector<std::unique_ptr<Rank>>& all, int ranks,
-                            std::vector<double> Samples::*steps) {
+                            std::vector<double> RankTimes::*steps) {
   std::vector<double> longest = all[0]->samples.at(ranks).*steps;
   for (int r = 1; r < ranks; ++r)
     keep_longer(longest, all[static_cast<size_t>(r)]->samples.at(ranks).*steps);
@@ -111,17 +111,17 @@ std::vector<double> medians_of_rounds(const std::vector<double>& steps, int64_t 
 // there is to say of them.
 StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks, int64_t a_round,
                  StepCost c) {
-  const std::vector<double> steps = slowest(all, ranks, &Samples::steps);
-  const std::vector<double> watched = slowest(all, ranks, &Samples::watched_steps);
-  const Samples& s = all[0]->samples.at(ranks);
+  const std::vector<double> steps = slowest(all, ranks, &RankTimes::steps);
+  const std::vector<double> watched = slowest(all, ranks, &RankTimes::watched_steps);
+  const RankTimes& s = all[0]->samples.at(ranks);
   for (size_t i = 0; i < s.forward.size(); ++i)
     c.kernels.push_back({all[0]->timed.kernels()[i]->kernel, undisturbed(s.forward[i]),
                          undisturbed(s.backward[i])});
   c.update = undisturbed(s.updates);
   c.norm = undisturbed(s.norms);
-  c.piece = undisturbed(s.losses);
+  c.micro_batch = undisturbed(s.losses);
   const double step = undisturbed(steps);
-  c.piece = std::max(c.piece, undisturbed(watched) - (c.step() - c.piece));
+  c.micro_batch = std::max(c.micro_batch, undisturbed(watched) - (c.step() - c.micro_batch));
   const double scale = step / c.step();
   for (KernelCost& k : c.kernels) {
     k.forward *= scale;
@@ -129,7 +129,7 @@ StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks, int64
   }
   c.update *= scale;
   c.norm *= scale;
-  c.piece *= scale;
+  c.micro_batch *= scale;
   c.typical = std::max(1.0, median(steps) / step);
   const std::vector<double> medians = medians_of_rounds(steps, a_round);
   c.low = std::clamp(quantile(medians, 0.05) / step, 1.0, c.typical);
@@ -162,7 +162,7 @@ double inference_share(const RunConfig& config, const HeldBatches& held, const S
                     {.seed = 1, .epoch = 1, .ids = batch.ids});
     program.loss(targets_of(batch));
   });
-  double forward = cost.piece;
+  double forward = cost.micro_batch;
   for (const KernelCost& k : cost.kernels) forward += k.forward;
   return seconds / forward;
 }
@@ -218,10 +218,10 @@ double seconds_after_whole_arrays(StepProbe& probe) {
   return std::max(0.0, median(after) - median(usual));
 }
 
-double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64_t piece) {
+double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64_t micro_batch) {
   if (config.data.workers > 0) return 0;  // they load while others compute
   const WallClock clock;
-  BatchLoader loader(*data.train, piece, 1, false, 0);
+  BatchLoader loader(*data.train, micro_batch, 1, false, 0);
   loader.start_epoch(1);
   return seconds_of(clock, 0.05,
                     [&] {
@@ -230,7 +230,7 @@ double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64
                         loader.next();
                       }
                     }) /
-         static_cast<double>(piece);
+         static_cast<double>(micro_batch);
 }
 
 // What a step may need beside its kernels.

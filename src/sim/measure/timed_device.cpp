@@ -20,7 +20,7 @@ class Lap {
 
 class TimedKernel final : public Kernel {
  public:
-  TimedKernel(std::unique_ptr<Kernel> inside, const Clock& clock, TimedDevice::Samples& samples)
+  TimedKernel(std::unique_ptr<Kernel> inside, const Clock& clock, TimedDevice::KernelTimes& samples)
       : inside_(std::move(inside)), clock_(clock), samples_(samples) {}
   KernelNeeds needs() const override { return inside_->needs(); }
   const char* name() const override { return inside_->name(); }
@@ -36,7 +36,7 @@ class TimedKernel final : public Kernel {
  private:
   std::unique_ptr<Kernel> inside_;
   const Clock& clock_;
-  TimedDevice::Samples& samples_;
+  TimedDevice::KernelTimes& samples_;
 };
 
 class TimedLoss final : public LossKernel {
@@ -75,7 +75,7 @@ class TimedUpdate final : public UpdateKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> TimedDevice::prepare(const KernelSpec& spec) {
-  kernels_.push_back(std::make_unique<Samples>(Samples{text(spec), {}, {}}));
+  kernels_.push_back(std::make_unique<KernelTimes>(KernelTimes{text(spec), {}, {}}));
   return std::make_unique<TimedKernel>(inside_.prepare(spec), clock_, *kernels_.back());
 }
 

@@ -13,12 +13,12 @@ class TimedDevice final : public Device {
  public:
   TimedDevice(Device& inside, const Clock& clock) : inside_(inside), clock_(clock) {}
 
-  struct Samples {
+  struct KernelTimes {
     std::string kernel;
     std::vector<double> forward, backward;  // seconds, one per call
   };
   // One per kernel, in the order they were prepared.
-  const std::vector<std::unique_ptr<Samples>>& kernels() const { return kernels_; }
+  const std::vector<std::unique_ptr<KernelTimes>>& kernels() const { return kernels_; }
   void forget();  // all samples
   const std::vector<double>& losses() const { return losses_; }
   const std::vector<double>& updates() const { return updates_; }
@@ -46,7 +46,7 @@ class TimedDevice final : public Device {
  private:
   Device& inside_;
   const Clock& clock_;
-  std::vector<std::unique_ptr<Samples>> kernels_;
+  std::vector<std::unique_ptr<KernelTimes>> kernels_;
   std::vector<double> losses_, updates_, norms_;
 };
 

@@ -90,13 +90,13 @@ StepTimes per_step(StepTimes t, double steps) {
           t.waiting / steps};
 }
 
-double evaluation_seconds(const Dataset* data, const StepCost& cost, int64_t piece, int64_t ranks,
-                          double speed) {
+double evaluation_seconds(const Dataset* data, const StepCost& cost, int64_t micro_batch,
+                          int64_t ranks, double speed) {
   if (!data) return 0;
-  double forward = cost.piece;
+  double forward = cost.micro_batch;
   for (const KernelCost& k : cost.kernels) forward += k.forward;
   const double rows = std::ceil(static_cast<double>(data->size()) / static_cast<double>(ranks));
-  return rows * (forward * cost.inference / static_cast<double>(piece) + cost.load) / speed;
+  return rows * (forward * cost.inference / static_cast<double>(micro_batch) + cost.load) / speed;
 }
 
 // Runs the ranks of a point in virtual time.
@@ -162,9 +162,9 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
     StepProbe probe(config_, held_, shares_.all, rank.ranks, device, rank.clock);
     const double a_row = options_.loading ? cost.load : 0;
     const bool whole_arrays = held_.sparse && traits_of(config_.parallel).sends_whole_arrays;
-    const double a_piece = whole_arrays ? cost.after_whole_arrays : 0;
+    const double per_micro_batch = whole_arrays ? cost.after_whole_arrays : 0;
     probe.before_micro_batch([=, &rank](int64_t rows) {
-      rank.clock.spend(a_row * static_cast<double>(rows) + a_piece);
+      rank.clock.spend(a_row * static_cast<double>(rows) + per_micro_batch);
     });
     RankOutcome& mine = outcomes[static_cast<size_t>(rank.ranks.rank())];
     if (trace) probe.record(mine.trace);

@@ -16,7 +16,7 @@ StepCost between(const StepCost& a, const StepCost& b, double share) {
     c.kernels[i].forward = between(a.kernels[i].forward, b.kernels[i].forward, share);
     c.kernels[i].backward = between(a.kernels[i].backward, b.kernels[i].backward, share);
   }
-  c.piece = between(a.piece, b.piece, share);
+  c.micro_batch = between(a.micro_batch, b.micro_batch, share);
   c.inference = between(a.inference, b.inference, share);
   c.norm = between(a.norm, b.norm, share);
   c.update = between(a.update, b.update, share);
@@ -42,7 +42,7 @@ StepCost quicker_of(const StepCost& a, const StepCost& b, bool b_is_quicker) {
 }  // namespace
 
 double StepCost::step() const {
-  double sum = piece + norm + update;
+  double sum = micro_batch + norm + update;
   for (const KernelCost& k : kernels) sum += k.forward + k.backward;
   return sum;
 }
@@ -66,7 +66,7 @@ void StepCost::scale_arithmetic(double times) {
     k.forward *= times;
     k.backward *= times;
   }
-  for (double* part : {&piece, &norm, &update, &add, &copy, &whole_update}) *part *= times;
+  for (double* part : {&micro_batch, &norm, &update, &add, &copy, &whole_update}) *part *= times;
 }
 
 double NetworkCosts::spread() const {

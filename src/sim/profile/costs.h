@@ -28,7 +28,7 @@ struct KernelCost {
 // What a step costs one rank, undisturbed.
 struct StepCost {
   std::vector<KernelCost> kernels;  // in the order in which a network prepares them
-  double piece = 0;                 // loss, and all else that comes with a piece of rows
+  double micro_batch = 0;           // loss, and all else that comes with a micro-batch
   double inference = 1;             // forward where nothing is learnt, as a share of forward
   double norm = 0, update = 0;      // of all parameters
   double add = 0;                   // seconds a float, where gradients are summed
@@ -44,12 +44,12 @@ struct StepCost {
   // (5% and 95% of these medians).
   double typical = 1, low = 1, high = 1;
 
-  double step() const;                  // one piece, forward to update
+  double step() const;                  // one micro-batch, forward to update
   void scale_arithmetic(double times);  // arithmetic takes this many times as long
 };
 
-// The same for a network and pieces of so many rows, as measured with 1, 2, ... ranks at once on
-// one machine: they share caches, memory and the budget of heat.
+// The same for a network and micro-batches of this many rows, as measured with 1, 2, ... ranks at
+// once on one machine: they share caches, memory and the budget of heat.
 struct NetworkCosts {
   int64_t rows = 0;
   int64_t parameters = 0;  // floats that a step updates

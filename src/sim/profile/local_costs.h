@@ -16,30 +16,30 @@ class LocalCosts {
 
   double latency() const { return at(exchange, smallest); }
   // Of the one that receives.
-  double of(Collective operation, double bytes) const {
+  double receive(Collective operation, double bytes) const {
     return std::max(0.0, at(operation, bytes) - at(operation, smallest));
   }
   // Of a part that arrives, of an all-reduce or a reduce without its sum. A byte of a large array,
   // most of which is in no cache, takes longer.
-  double part_of(Collective operation, double whole, double part) const {
+  double receive_part(Collective operation, double whole, double part) const {
     if (whole <= 0) return 0;
     const double sums = operation == Collective::broadcast ? 0 : add(whole / 2);
-    return std::max(0.0, of(operation, whole) - sums) * part / whole;
+    return std::max(0.0, receive(operation, whole) - sums) * part / whole;
   }
   // What calling it costs each rank, however small the message.
   double call(Collective operation) const {
     return std::max(0.0, at(operation, smallest) - latency()) + latency() / 3;
   }
-  // The sum of an arrived piece: what an all-reduce takes beyond its two exchanges.
+  // The sum of an arrived segment: what an all-reduce takes beyond its two exchanges.
   double add(double bytes) const {
     if (bytes <= 0) return 0;
-    const double piece = std::min(bytes, largest_piece);
-    const double seconds = at(Collective::all_reduce, 2 * piece) - 2 * at(exchange, piece);
-    return std::max(0.0, seconds) * bytes / piece;
+    const double segment = std::min(bytes, largest_segment);
+    const double seconds = at(Collective::all_reduce, 2 * segment) - 2 * at(exchange, segment);
+    return std::max(0.0, seconds) * bytes / segment;
   }
 
  private:
-  static constexpr double smallest = 64, largest_piece = all_reduce_piece;
+  static constexpr double smallest = 64, largest_segment = all_reduce_segment;
 
   static constexpr const char* exchange = "exchange";  // there and back, halved
 

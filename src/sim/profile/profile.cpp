@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 8;  // of the file
+constexpr int format = 9;  // of the file
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {
@@ -45,7 +45,7 @@ Json to_json(const StepCost& c) {
   for (const KernelCost& k : c.kernels)
     kernels.push_back({{"kernel", k.kernel}, {"forward", k.forward}, {"backward", k.backward}});
   return {{"kernels", kernels},
-          {"piece", c.piece},
+          {"micro_batch", c.micro_batch},
           {"inference", c.inference},
           {"norm", c.norm},
           {"update", c.update},
@@ -70,7 +70,7 @@ StepCost step_from(const Json& json) {
   for (const Json& k : json.at("kernels"))
     c.kernels.push_back({k.at("kernel").get<std::string>(), k.at("forward").get<double>(),
                          k.at("backward").get<double>()});
-  c.piece = json.at("piece").get<double>();
+  c.micro_batch = json.at("micro_batch").get<double>();
   c.inference = json.at("inference").get<double>();
   c.norm = json.at("norm").get<double>();
   c.update = json.at("update").get<double>();

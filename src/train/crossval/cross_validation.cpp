@@ -288,7 +288,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
     write_file(folder / "config.toml", config_head(run) + to_toml(config));
     TaskQueue::reset(queue_file);
   }
-  ranks.broadcast(bytes_of(std::span(done_before)), 0).wait();
+  ranks.broadcast(std::as_writable_bytes(std::span(done_before)), 0).wait();
   const double start = clock.seconds();
   const std::unique_ptr<Communicator> group =
       ranks.split(static_cast<int>(ranks.rank() * groups / ranks.size()), ranks.rank());
@@ -299,7 +299,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
   while (!interrupted) {
     int64_t task = -1;
     if (group->rank() == 0 && !stop.load()) task = queue.next().value_or(-1);
-    group->broadcast(bytes_of(std::span(&task, 1)), 0).wait();
+    group->broadcast(std::as_writable_bytes(std::span(&task, 1)), 0).wait();
     if (task < 0) break;
     const FoldTask& mine = plan.tasks[static_cast<size_t>(task)];
     if (done_before[static_cast<size_t>(task)]) continue;

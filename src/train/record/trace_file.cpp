@@ -15,13 +15,13 @@ double clock_offset(Communicator& ranks, const Clock& clock) {
     for (int round = 0; round < 8; ++round) {
       double there = 0;
       if (ranks.rank() == 0) {
-        ranks.receive(bytes_of(std::span(&there, 1)), r, clock_tag).wait();
+        ranks.receive(std::as_writable_bytes(std::span(&there, 1)), r, clock_tag).wait();
         const double now = clock.seconds();
         ranks.send(std::as_bytes(std::span(&now, 1)), r, clock_tag).wait();
       } else if (ranks.rank() == r) {
         const double asked = clock.seconds();
         ranks.send(std::as_bytes(std::span(&asked, 1)), 0, clock_tag).wait();
-        ranks.receive(bytes_of(std::span(&there, 1)), 0, clock_tag).wait();
+        ranks.receive(std::as_writable_bytes(std::span(&there, 1)), 0, clock_tag).wait();
         const double answered = clock.seconds();
         if (answered - asked < quickest) {
           quickest = answered - asked;

@@ -2,7 +2,7 @@
 #include "data/view/terminal_sheet.h"
 
 #include "base/error.h"
-#include "data/counts.h"
+#include "base/with_commas.h"
 #include "data/data_testing.h"
 
 namespace lockstep {
@@ -55,10 +55,10 @@ TEST(TerminalSheet, ShowsTwoPixelsACharacterInColour) {
 }
 
 TEST(Grouped, SeparatesThousands) {
-  EXPECT_EQ(grouped(0), "0");
-  EXPECT_EQ(grouped(999), "999");
-  EXPECT_EQ(grouped(60000), "60,000");
-  EXPECT_EQ(grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(60000), "60,000");
+  EXPECT_EQ(with_commas(-1234567), "-1,234,567");
 }
 
 }  // namespace

@@ -43,18 +43,18 @@ double simulated(const std::function<void(Communicator&)>& exchange) {
 }
 
 TEST(Simgrid, MoreThanTwoGigabytesTakeTheirTimeOnTheWire) {
-  constexpr int64_t piece = 1'200'000'000;
-  const std::vector<int64_t> counts(4, piece);
+  constexpr int64_t part = 1'200'000'000;
+  const std::vector<int64_t> counts(4, part);
   std::byte* nothing = nullptr;  // is not touched
-  const Bytes mine(nothing, piece), all(nothing, 4 * piece);
-  const double one = piece / 125e6;  // at 1 Gbit/s
+  const Bytes mine(nothing, part), all(nothing, 4 * part);
+  const double one = part / 125e6;  // at 1 Gbit/s
   EXPECT_NEAR(simulated([&](Communicator& r) { r.gather(mine, all, counts, 0).wait(); }), 3 * one,
               0.05 * one);
   EXPECT_NEAR(simulated([&](Communicator& r) { r.scatter(all, mine, counts, 0).wait(); }), 3 * one,
               0.05 * one);
   EXPECT_NEAR(simulated([&](Communicator& r) {
-                if (r.rank() == 0) r.receive(Bytes(nothing, 3 * piece), 1, 7).wait();
-                if (r.rank() == 1) r.send(Bytes(nothing, 3 * piece), 0, 7).wait();
+                if (r.rank() == 0) r.receive(Bytes(nothing, 3 * part), 1, 7).wait();
+                if (r.rank() == 1) r.send(Bytes(nothing, 3 * part), 0, 7).wait();
               }),
               3 * one, 0.05 * one);
 }

@@ -10,7 +10,7 @@ NetworkCosts network(double step, const std::string& disturbed_by = "", double s
   costs.rows = costs.parameters = 1;
   costs.measured = time_text();
   costs.quietness = {disturbed_by, slowdown};
-  costs.by_ranks[1].piece = step;
+  costs.by_ranks[1].micro_batch = step;
   costs.by_ranks[1].typical = 1.2;
   return costs;
 }

@@ -384,14 +384,14 @@ class MpiCommunicator final : public MessageCommunicator {
 };
 
 // Over TCP Open MPI asks before it sends more than 64 KB, and the answer waits behind what flows
-// the other way: two ranks that swap halves take turns instead. Our pieces are sent unasked.
-void send_pieces_unasked() {
+// the other way: two ranks that swap halves take turns instead. Our segments are sent unasked.
+void send_eagerly() {
   for (const char* name : {"OMPI_MCA_btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_max_send_size"})
     ::setenv(name, "1048576", 0);  // what the user says holds
 }
 
 std::unique_ptr<Communicator> join(double timeout) {
-  send_pieces_unasked();
+  send_eagerly();
   const Deadline deadline(timeout, "the start of MPI");
   int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");

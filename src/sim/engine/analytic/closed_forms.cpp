@@ -11,8 +11,8 @@
 namespace lockstep {
 namespace {
 
-// What is added up is asked for piece by piece.
-double pieces_added(double bytes) { return std::max(1.0, std::ceil(bytes / all_reduce_piece)); }
+// What is added up is asked for segment by segment.
+double segments_added(double bytes) { return std::max(1.0, std::ceil(bytes / all_reduce_segment)); }
 
 int levels(int64_t count) { return std::bit_width(static_cast<uint64_t>(count - 1)); }
 
@@ -63,11 +63,11 @@ Round ClosedForms::by_threads(Collective operation, double bytes) const {
 }
 
 Round ClosedForms::local(Collective operation, double bytes) const {
-  return {local_.latency(), 0, local_.of(operation, bytes), 1};
+  return {local_.latency(), 0, local_.receive(operation, bytes), 1};
 }
 
 Round ClosedForms::local_part(Collective operation, double whole, double part) const {
-  return {local_.latency(), 0, local_.part_of(operation, whole, part), 1};
+  return {local_.latency(), 0, local_.receive_part(operation, whole, part), 1};
 }
 
 Round ClosedForms::remote(int64_t distance, double bytes, double flows) const {
@@ -117,7 +117,7 @@ std::vector<Round> ClosedForms::halving(Collective operation, double bytes) cons
   for (int64_t distance = 1; distance < ranks_; distance *= 2) {
     part /= 2;
     rounds.push_back(swap(operation, bytes, distance, part));
-    rounds.back().latency *= pieces_added(part);
+    rounds.back().latency *= segments_added(part);
     rounds.back().processor += local_.add(part);
   }
   for (int64_t distance = ranks_ / 2; distance >= 1; distance /= 2, part *= 2)
@@ -153,7 +153,7 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
   Round step = ring_step(Collective::all_reduce, bytes, part);
   step.times = ranks_ - 1;
   Round adding = step;
-  adding.latency *= pieces_added(part);
+  adding.latency *= segments_added(part);
   adding.processor += local_.add(part);
   return {adding, step};
 }
@@ -170,7 +170,7 @@ std::vector<Round> ClosedForms::reduce(double bytes) const {
     for (size_t to = 0; to + distance < complete.size(); to += 2 * distance) {
       const int near = job_.nodes[to], far = job_.nodes[to + distance];
       Round step = near == far ? inside : between(near, far, bytes, 1);
-      step.latency *= pieces_added(bytes);
+      step.latency *= segments_added(bytes);
       step.processor += local_.add(bytes);
       complete[to] = std::max(complete[to], complete[to + distance]) + seconds(step);
     }
@@ -202,8 +202,8 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
   if (job_.backend == Backend::threads) return {by_threads(Collective::broadcast, bytes)};
   const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
   if (way == BroadcastWay::binomial) return {binomial_broadcast(bytes)};
-  // How many times a piece is passed on, within nodes, between them and over uplinks, and how many
-  // copies the root's node sends.
+  // How many times a segment is passed on, within nodes, between them and over uplinks, and how
+  // many copies the root's node sends.
   const auto leaves =
       has_uplinks() ? (nodes_ + job_.cluster.leaf - 1) / job_.cluster.leaf : int64_t{1};
   double inside = static_cast<double>(ranks_ - nodes_), outside = static_cast<double>(nodes_ - 1);
@@ -214,25 +214,25 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
     across = levels(leaves);
     copies = per_node_ > 1 ? outside : 2;
   }
-  const double piece = broadcast_piece;
+  const double segment = broadcast_segment;
   std::vector<Round> rounds;
   if (nodes_ == 1) {
     rounds.push_back(local(Collective::broadcast, bytes));
     inside -= 1;
   } else {
     Round last = remote(1, bytes, std::max(1.0, copies * busiest_way()));
-    const Round hop = remote(1, piece, 2);
+    const Round hop = remote(1, segment, 2);
     last.latency += (outside - 1) * (hop.latency + hop.transfer + hop.processor);
     if (has_uplinks()) {
       last.latency += across * job_.cluster.uplink.latency;
       last.transfer = std::max(last.transfer, bytes / job_.cluster.uplink.bandwidth);
     }
-    // Two pieces are under way at a time.
-    const Round far = farthest(piece);
-    last.transfer = std::max(last.transfer, bytes / piece / 2 * (far.latency + far.transfer));
+    // Two segments are under way at a time.
+    const Round far = farthest(segment);
+    last.transfer = std::max(last.transfer, bytes / segment / 2 * (far.latency + far.transfer));
     rounds.push_back(last);
   }
-  rounds.push_back({inside * seconds(local_part(Collective::broadcast, bytes, piece)), 0, 0, 1});
+  rounds.push_back({inside * seconds(local_part(Collective::broadcast, bytes, segment)), 0, 0, 1});
   return rounds;
 }
 

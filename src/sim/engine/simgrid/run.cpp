@@ -61,9 +61,9 @@ void start_engine(s4u::Engine& engine) {
   engine.set_config("network/crosstraffic:0");  // acknowledgements are in the payload's efficiency
 }
 
-class Words {
+class Arguments {
  public:
-  Words(std::initializer_list<const char*> words) {
+  Arguments(std::initializer_list<const char*> words) {
     for (const char* word : words) texts_.emplace_back(word);
     for (std::string& text : texts_) pointers_.push_back(text.data());
     pointers_.push_back(nullptr);
@@ -81,16 +81,16 @@ void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
   const std::string eager = std::to_string(eager_bytes);
   const std::string arriving = "--cfg=smpi/async-small-thresh:" + eager;
   const std::string leaving = "--cfg=smpi/send-is-detached-thresh:" + eager;
-  Words words{"lockstep",
-              "--log=root.thresh:critical",
-              "--log=no_loc",
-              "--cfg=smpi/simulate-computation:no",
-              "--cfg=smpi/test:0",
-              "--cfg=smpi/wtime:0",
-              "--cfg=smpi/iprobe:0",
-              arriving.c_str(),
-              leaving.c_str(),
-              "--cfg=debug/verbose-exit:0"};
+  Arguments words{"lockstep",
+                  "--log=root.thresh:critical",
+                  "--log=no_loc",
+                  "--cfg=smpi/simulate-computation:no",
+                  "--cfg=smpi/test:0",
+                  "--cfg=smpi/wtime:0",
+                  "--cfg=smpi/iprobe:0",
+                  arriving.c_str(),
+                  leaving.c_str(),
+                  "--cfg=debug/verbose-exit:0"};
   s4u::Engine engine(&words.count, words.data());
   start_engine(engine);
   const bool threads = job.backend == Backend::threads, alone = job.nodes.size() == 1;

@@ -246,7 +246,7 @@ class SmpiCommunicator final : public MessageCommunicator {
     time_.catch_up();
     const bool root_here = rank() == root, moves = real(total(counts));
     if (total(counts) > INT_MAX) {
-      if (root_here && moves) copy(mine, piece_of(all, counts, root));
+      if (root_here && moves) copy(mine, block_of(all, counts, root));
       return start(gather_by_messages(*this, mine, all, {counts.begin(), counts.end()}, root,
                                       large_collective_tag),
                    Collective::gather, mine.size(), nullptr);
@@ -270,7 +270,7 @@ class SmpiCommunicator final : public MessageCommunicator {
     time_.catch_up();
     const bool root_here = rank() == root, moves = real(total(counts));
     if (total(counts) > INT_MAX) {
-      if (root_here && moves) copy(piece_of(all, counts, root), mine);
+      if (root_here && moves) copy(block_of(all, counts, root), mine);
       return start(scatter_by_messages(*this, all, mine, {counts.begin(), counts.end()}, root,
                                        large_collective_tag),
                    Collective::scatter, mine.size(), nullptr);
@@ -294,8 +294,8 @@ class SmpiCommunicator final : public MessageCommunicator {
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
     time_.catch_up();
     if (total(counts) > INT_MAX) {
-      copy(mine, piece_of(all, counts, rank()));
-      for (int r = 0; r < size(); ++r) broadcast_by_mpi(piece_of(all, counts, r), r);
+      copy(mine, block_of(all, counts, rank()));
+      for (int r = 0; r < size(); ++r) broadcast_by_mpi(block_of(all, counts, r), r);
     } else {
       const Layout layout(counts);
       const bool in_place =
@@ -407,7 +407,7 @@ class SmpiCommunicator final : public MessageCommunicator {
 
   double received_cost(int from, Collective operation, int64_t bytes) const {
     const auto count = static_cast<double>(bytes);
-    return group_->local(from) ? local().of(operation, count) : remote_cost(count);
+    return group_->local(from) ? local().receive(operation, count) : remote_cost(count);
   }
   double remote_cost(double bytes) const { return shared_->job.cluster.message_cpu * bytes; }
 
@@ -416,7 +416,7 @@ class SmpiCommunicator final : public MessageCommunicator {
       return [=, this](int from) { return received_cost(from, Collective::receive, bytes); };
     const Whole& whole = wholes_[as_index((-tag - 1) % tags)];
     return [this, whole, part = static_cast<double>(bytes)](int from) {
-      return group_->local(from) ? local().part_of(whole.operation, whole.bytes, part)
+      return group_->local(from) ? local().receive_part(whole.operation, whole.bytes, part)
                                  : remote_cost(part);
     };
   }

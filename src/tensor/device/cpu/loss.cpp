@@ -28,13 +28,13 @@ class CpuLoss final : public LossKernel {
   LossSums softmax_rows(int64_t rows, const float* y, const Targets& targets, float* dy,
                         int64_t divisor) {
     const float scale = 1.0f / static_cast<float>(divisor);
-    const int64_t piece = s_.outputs < 1024 ? 1024 : 8;
-    std::vector<LossSums> parts(static_cast<size_t>((rows + piece - 1) / piece));
+    const int64_t block = s_.outputs < 1024 ? 1024 : 8;
+    std::vector<LossSums> parts(static_cast<size_t>((rows + block - 1) / block));
     pool_.split(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * piece * s_.outputs;
-        parts[static_cast<size_t>(i)] = softmax_loss(std::min(piece, rows - i * piece), y + at,
-                                                     targets.labels.data() + i * piece,
+        const int64_t at = i * block * s_.outputs;
+        parts[static_cast<size_t>(i)] = softmax_loss(std::min(block, rows - i * block), y + at,
+                                                     targets.labels.data() + i * block,
                                                      dy ? dy + at : nullptr, scale, s_.outputs);
       }
     });

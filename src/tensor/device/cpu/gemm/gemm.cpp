@@ -186,10 +186,10 @@ constexpr int64_t narrow = 4;  // columns, of which a tile's vectors would be mo
 
 // A narrow result, computed as the transpose of its transpose: c^T = b^T a^T has wide rows.
 void narrow_block(const Gemm& g, int64_t m0, int64_t m1, float* scratch) {
-  constexpr int64_t piece = 64;
-  float turned[narrow * piece];
-  for (int64_t i0 = m0; i0 < m1; i0 += piece) {
-    const int64_t rows = std::min(piece, m1 - i0);
+  constexpr int64_t block = 64;
+  float turned[narrow * block];
+  for (int64_t i0 = m0; i0 < m1; i0 += block) {
+    const int64_t rows = std::min(block, m1 - i0);
     const Gemm turn{
         .m = g.n,
         .n = rows,
@@ -197,13 +197,13 @@ void narrow_block(const Gemm& g, int64_t m0, int64_t m1, float* scratch) {
         .a = {g.b.data, g.b.column_stride, g.b.row_stride},
         .b = {g.a.data + i0 * g.a.row_stride, g.a.column_stride, g.a.row_stride},
         .c = turned,
-        .c_stride = piece,
+        .c_stride = block,
     };
     HWY_DYNAMIC_DISPATCH(gemm_block)(turn, 0, g.n, 0, rows, scratch);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < g.n; ++j) {
         float& c = g.c[(i0 + i) * g.c_stride + j];
-        float value = turned[j * piece + i];
+        float value = turned[j * block + i];
         if (g.accumulate) value += c;
         if (g.bias) value += g.bias[j];
         c = g.relu ? std::max(value, 0.0f) : value;

@@ -8,7 +8,7 @@ namespace lockstep {
 // them, runs of other characters, runs of spaces. By hand, since the pattern it stands for,
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 // needs look-ahead and Unicode, for which there is nothing in the standard library.
-// Takes the next piece off the front of `rest`, which must not be empty.
-std::string_view take_piece(std::string_view& rest);
+// Takes the next pretoken off the front of `rest`, which must not be empty.
+std::string_view take_pretoken(std::string_view& rest);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "nn/layers/words.h"
+#include "nn/layers/layer_line.h"
 
 #include <charconv>
 #include <sstream>
@@ -16,28 +16,28 @@ bool parse_all(const std::string& word, Number& value) {
 
 }  // namespace
 
-Words::Words(const std::string& line) : line_(line) {
+LayerLine::LayerLine(const std::string& line) : line_(line) {
   std::istringstream stream(line);
   for (std::string word; stream >> word;) words_.push_back(word);
 }
 
-const std::string& Words::peek() const {
+const std::string& LayerLine::peek() const {
   static const std::string nothing;
   return empty() ? nothing : words_[at_];
 }
 
-std::string Words::take(const char* what) {
+std::string LayerLine::take(const char* what) {
   if (empty()) throw UserError("layer \"{}\": {} is missing", line_, what);
   return words_[at_++];
 }
 
-bool Words::take_if(const std::string& word) {
+bool LayerLine::take_if(const std::string& word) {
   if (peek() != word || empty()) return false;
   ++at_;
   return true;
 }
 
-int64_t Words::take_count(const char* what) {
+int64_t LayerLine::take_count(const char* what) {
   const std::string word = take(what);
   int64_t value = 0;
   if (!parse_all(word, value) || value < 1 || value > 1'000'000'000)
@@ -46,7 +46,7 @@ int64_t Words::take_count(const char* what) {
   return value;
 }
 
-double Words::take_number(const char* what) {
+double LayerLine::take_number(const char* what) {
   const std::string word = take(what);
   double value = 0;
   if (!parse_all(word, value))
@@ -54,7 +54,7 @@ double Words::take_number(const char* what) {
   return value;
 }
 
-void Words::take_extent(const char* what, int64_t& height, int64_t& width, int64_t least) {
+void LayerLine::take_extent(const char* what, int64_t& height, int64_t& width, int64_t least) {
   const std::string word = take(what);
   const size_t cross = word.find('x');
   const std::string first = word.substr(0, cross);
@@ -65,7 +65,7 @@ void Words::take_extent(const char* what, int64_t& height, int64_t& width, int64
                     word);
 }
 
-void Words::take_window_options(Window& window, bool stride_is_kernel) {
+void LayerLine::take_window_options(Window& window, bool stride_is_kernel) {
   if (stride_is_kernel) {
     window.stride_y = window.height;
     window.stride_x = window.width;
@@ -91,7 +91,7 @@ void Words::take_window_options(Window& window, bool stride_is_kernel) {
                     window.pad_y, window.pad_x, window.height, window.width);
 }
 
-void Words::expect_end() const {
+void LayerLine::expect_end() const {
   if (!empty()) throw UserError("layer \"{}\": '{}' is not understood here", line_, words_[at_]);
 }
 

@@ -1,7 +1,7 @@
 // The hand-written cutting of text against the pattern it stands for, by PCRE2.
 
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "text/pieces.h"
+#include "text/pretokens.h"
 
 #include <gtest/gtest.h>
 #include <pcre2.h>
@@ -26,7 +26,7 @@ class Pattern {
     match_.reset(pcre2_match_data_create_from_pattern(code_.get(), nullptr));
   }
 
-  std::vector<std::string> pieces(const std::string& text) const {
+  std::vector<std::string> pretokens(const std::string& text) const {
     std::vector<std::string> all;
     size_t from = 0;
     while (from < text.size() && pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
@@ -44,24 +44,24 @@ class Pattern {
                                                                         pcre2_match_data_free};
 };
 
-std::vector<std::string> our_pieces(const std::string& text) {
+std::vector<std::string> our_pretokens(const std::string& text) {
   std::vector<std::string> all;
-  for (std::string_view rest = text; !rest.empty();) all.emplace_back(take_piece(rest));
+  for (std::string_view rest = text; !rest.empty();) all.emplace_back(take_pretoken(rest));
   return all;
 }
 
-TEST(Pieces, AreThoseOfTheOriginalPattern) {
+TEST(Pretokens, AreThoseOfTheOriginalPattern) {
   const Pattern pattern;
   for (const std::string& text : test_strings(20000))
-    ASSERT_EQ(our_pieces(text), pattern.pieces(text)) << '"' << text << '"';
+    ASSERT_EQ(our_pretokens(text), pattern.pretokens(text)) << '"' << text << '"';
 }
 
-TEST(Pieces, OfBrokenUtf8AreWholeAgain) {
+TEST(Pretokens, OfBrokenUtf8AreWholeAgain) {
   Rng rng(3, Purpose::noise);
   for (int i = 0; i < 1000; ++i) {
     std::string text, joined;
     for (uint64_t n = rng.below(30); n > 0; --n) text += static_cast<char>(rng.below(256));
-    for (const std::string& piece : our_pieces(text)) joined += piece;
+    for (const std::string& pretoken : our_pretokens(text)) joined += pretoken;
     ASSERT_EQ(joined, text);
   }
 }

@@ -1,4 +1,4 @@
-#include "text/pieces.h"
+#include "text/pretokens.h"
 
 #include "text/unicode.h"
 
@@ -39,7 +39,7 @@ size_t spaces(std::string_view text) {
   return at;
 }
 
-size_t piece_length(std::string_view text) {
+size_t pretoken_length(std::string_view text) {
   if (const size_t length = contraction(text)) return length;
   const size_t start = text[0] == ' ' && text.size() > 1 ? 1 : 0;
   const Character first = character_at(text, start);
@@ -49,10 +49,10 @@ size_t piece_length(std::string_view text) {
 
 }  // namespace
 
-std::string_view take_piece(std::string_view& rest) {
-  const std::string_view piece = rest.substr(0, piece_length(rest));
-  rest.remove_prefix(piece.size());
-  return piece;
+std::string_view take_pretoken(std::string_view& rest) {
+  const std::string_view pretoken = rest.substr(0, pretoken_length(rest));
+  rest.remove_prefix(pretoken.size());
+  return pretoken;
 }
 
 }  // namespace lockstep

@@ -8,11 +8,11 @@
 namespace lockstep {
 
 // The words of one layer line, taken from the left; errors quote the whole line.
-class Words {
+class LayerLine {
  public:
-  explicit Words(const std::string& line);
+  explicit LayerLine(const std::string& line);
 
-  const std::string& line() const { return line_; }
+  const std::string& text() const { return line_; }
   bool empty() const { return at_ == words_.size(); }
   const std::string& peek() const;
   std::string take(const char* what);
