@@ -131,7 +131,7 @@ TomlValues parse(const std::string& text, const std::string& source, bool any_li
 
 // A bare word that is not UTF-8 could not be read back from the configuration of the run.
 void expect_storable(const std::string& value, const std::string& key) try {
-  toml::parse("value = " + toml_string(value));
+  static_cast<void>(toml::parse("value = " + toml_string(value)));
 } catch (const toml::parse_error&) {
   throw UserError("--set {}: the value is not UTF-8", key);
 }

@@ -186,8 +186,8 @@ void start_from(RunConfig& config) {
   size->lora_rank = config.model.lora_rank;
   size->lora_alpha = config.model.lora_alpha;
   size->lora_on = config.model.lora_on;
-  Words words(text(*size));
-  config.model.layers = {text(parse_gpt2(words.take("a name"), words))};  // checked
+  LayerLine line(text(*size));
+  config.model.layers = {text(parse_gpt2(line.take("a name"), line))};  // checked
 }
 
 std::string to_toml(const RunConfig& config) {

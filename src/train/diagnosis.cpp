@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "parallel/strategy.h"
 
@@ -145,6 +146,18 @@ std::vector<RankTimes> gather_times(Communicator& ranks, const StepTimes& mine, 
   for (const Mine& m : gather_all(ranks, Mine{mine, core_mask(), threads}))
     all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
   return all;
+}
+
+std::vector<NamedFigure> gather_figures(Communicator& ranks, const std::vector<NamedFigure>& mine) {
+  std::string text;
+  for (const NamedFigure& f : mine) text += fmt::format("{} {}\n", f.name, f.value);
+  std::vector<NamedFigure> figures;
+  for (const std::string& lines : gather_texts(ranks, text)) {
+    std::istringstream stream(lines);
+    for (NamedFigure f; stream >> f.name >> f.value;) figures.push_back(f);
+    if (!figures.empty()) break;
+  }
+  return figures;
 }
 
 ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int64_t steps,

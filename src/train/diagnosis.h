@@ -10,6 +10,9 @@ namespace lockstep {
 // Where each rank ran and where its time went, on every rank; all call it.
 std::vector<RankTimes> gather_times(Communicator& ranks, const StepTimes& mine, int threads);
 
+// What a strategy measured: the figures of the first rank that has any. All ranks call it.
+std::vector<NamedFigure> gather_figures(Communicator& ranks, const std::vector<NamedFigure>& mine);
+
 // The figures of all ranks as shares of the training time, with one sentence on what to do where
 // parallel is slower than it should be. The first `training` ranks have samples.
 ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int64_t steps,

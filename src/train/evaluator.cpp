@@ -40,4 +40,42 @@ Evaluation evaluate(const Dataset& data, Part rows, Program& program, const Para
   return result;
 }
 
+std::optional<Evaluation> evaluate_together(const Dataset* data, Replica& replica,
+                                            Communicator& ranks, const Clock& clock) {
+  // Rank 0 alone may hold the samples.
+  bool someone = false, everyone = true;
+  for (const int has : gather_all(ranks, data ? 1 : 0)) {
+    someone = someone || has == 1;
+    everyone = everyone && has == 1;
+  }
+  if (!someone) return std::nullopt;
+  const double start = clock.seconds();
+  const bool shared = replica.strategy->replicas_agree() && everyone;
+  Part mine;
+  if (shared) mine = part_of(data->size(), ranks.size(), ranks.rank());
+  if (!shared && ranks.rank() == 0) mine = all_of(*data);
+  const double began = clock.seconds();
+  Evaluation part;
+  if (mine.size() > 0) part = evaluate(*data, mine, replica.program, replica.parameters, clock);
+  replica.worker.note("evaluate", began);
+  struct Sums {
+    double loss;
+    int64_t correct, samples, steps;
+  };
+  Evaluation result{.answers = replica.program.answers()};
+  for (const Sums& s :
+       gather_all(ranks, Sums{part.loss_sum, part.correct, part.samples, part.steps})) {
+    result.loss_sum += s.loss;
+    result.correct += s.correct;
+    result.samples += s.samples;
+    result.steps += s.steps;
+  }
+  const double samples = static_cast<double>(result.samples);
+  result.loss = result.loss_sum / samples;
+  result.accuracy =
+      static_cast<double>(result.correct) / (samples * static_cast<double>(result.answers));
+  result.seconds = clock.seconds() - start;
+  return result;
+}
+
 }  // namespace lockstep

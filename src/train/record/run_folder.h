@@ -7,7 +7,7 @@
 #include "data/load.h"
 #include "nn/parameters.h"
 #include "os/files.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/observer.h"
 #include "train/record/event_file.h"
 

@@ -1,4 +1,4 @@
-#include "train/resumable.h"
+#include "train/checkpoint/resumable.h"
 
 #include <map>
 

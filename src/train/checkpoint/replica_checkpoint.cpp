@@ -1,0 +1,140 @@
+#include "train/checkpoint/replica_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "os/digests.h"
+#include "train/checkpoint/resumable.h"
+
+namespace lockstep {
+namespace {
+
+// Looks up what a checkpoint must hold; errors name the file.
+class CheckpointReader {
+ public:
+  explicit CheckpointReader(const fs::path& path)
+      : path_(path), checkpoint_(load_checkpoint(path)) {}
+
+  const Position& position() const { return checkpoint_.at; }
+  bool has(const std::string& name) const {
+    const auto found = checkpoint_.arrays.find(name);
+    return found != checkpoint_.arrays.end() && !found->second.empty();
+  }
+  const std::vector<float>& array(const std::string& name, size_t size) const {
+    const auto found = checkpoint_.arrays.find(name);
+    if (found == checkpoint_.arrays.end() || found->second.size() != size)
+      throw UserError("{} does not fit this network: '{}' is missing or of another size",
+                      path_.string(), name);
+    return found->second;
+  }
+  void restore(const std::string& name, const HostMirror& to) const {
+    copy_from_host(array(name, to.size()), to);
+  }
+  int64_t counter(const std::string& name) const {
+    const auto found = checkpoint_.counters.find(name);
+    if (found == checkpoint_.counters.end() || found->second < 0)
+      throw UserError("{} does not fit this run: '{}' is missing or below 0", path_.string(), name);
+    return found->second;
+  }
+
+ private:
+  fs::path path_;
+  Checkpoint checkpoint_;
+};
+
+}  // namespace
+
+std::vector<Optimizer*> ReplicaCheckpoint::all_optimizers() {
+  std::vector<Optimizer*> all = replica_.strategy->optimizers();
+  all.insert(all.begin(), &replica_.optimizer);
+  return all;
+}
+
+void ReplicaCheckpoint::write(const CheckpointPlace& place, const Position& at,
+                              const Snapshot& best) {
+  const bool one_file = replica_.traits.global_results && !replica_.parameters.has_statistics();
+  int64_t step = at.global_step;
+  if (ranks_.rank() == 0) withdraw_checkpoint(place.folder, step);
+  // Servers make no steps: the folder is named after rank 0's.
+  if (!one_file) ranks_.broadcast(std::as_writable_bytes(std::span(&step, 1)), 0).wait();
+  uint64_t digest = 0;
+  if (!one_file || ranks_.rank() == 0) {
+    Checkpoint c{.at = at, .arrays = {}, .counters = {}};
+    c.arrays = {{"weights", copy_to_host(replica_.parameters.weights_on_host())},
+                {"state", copy_to_host(replica_.parameters.state_on_host())},
+                {"best/weights", best.weights},
+                {"best/state", best.state}};
+    c.counters["best_epoch"] = best.epoch;
+    const std::vector<Optimizer*> optimizers = all_optimizers();
+    for (size_t i = 0; i < optimizers.size(); ++i) {
+      c.counters[fmt::format("optimizer{}/steps", i)] = optimizers[i]->steps();
+      for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
+        c.arrays[fmt::format("optimizer{}/{}", i, k)] = copy_to_host(optimizers[i]->arrays()[k]);
+    }
+    for (const auto& [key, counter] : replica_.strategy->counters()) c.counters[key] = *counter;
+    digest = save_checkpoint(checkpoint_file(place.folder, step, ranks_.rank()), c);
+  }
+  // After the gather all files are on the disk.
+  const std::vector<uint64_t> digests = one_file ? std::vector{digest} : gather_all(ranks_, digest);
+  if (ranks_.rank() == 0)
+    announce_checkpoint(place.folder,
+                        {.global_step = step,
+                         .ranks = ranks_.size(),
+                         .files = one_file ? 1 : ranks_.size(),
+                         .config = lasting_toml(config_),
+                         .metrics_bytes = place.flush_metrics ? place.flush_metrics() : -1},
+                        digests, place.run, config_.train.keep_checkpoints);
+}
+
+// A position of a run with another length or other data would go on with the wrong samples.
+void ReplicaCheckpoint::expect_possible(const Position& at, int64_t updates_per_epoch,
+                                        const fs::path& file) const {
+  const bool in_epoch = at.epoch >= 1 && at.step >= 0 && at.step <= updates_per_epoch;
+  const bool counted =
+      in_epoch && (replica_.traits.global_results && replica_.trains()
+                       ? at.global_step == (at.epoch - 1) * updates_per_epoch + at.step
+                       : at.global_step >= 0 && at.global_step <= at.epoch * updates_per_epoch);
+  if (!counted || at.epoch_samples < 0 || at.epoch_correct < 0 || at.best_epoch < 0 ||
+      at.best_epoch > at.epoch)
+    throw UserError(
+        "{} does not fit this run: epoch {}, step {} of {}, {} steps in all are not a possible "
+        "position",
+        file.string(), at.epoch, at.step, updates_per_epoch, at.global_step);
+}
+
+ResumedFrom ReplicaCheckpoint::read(const fs::path& folder, int64_t updates_per_epoch, Position& at,
+                                    Snapshot& best) {
+  ResumedFrom from;
+  std::string text;
+  if (ranks_.rank() == 0) text = info_text(kept_checkpoints(folder, from.damaged).front().info);
+  const CheckpointInfo info = info_from(gather_texts(ranks_, text)[0], folder.string());
+  if (info.ranks != ranks_.size())
+    throw UserError("the checkpoint in {} is of {} ranks, this run has {}; use --ranks {}",
+                    folder.string(), info.ranks, ranks_.size(), info.ranks);
+  expect_resumable(info.config, config_);
+  const fs::path path =
+      checkpoint_file(folder, info.global_step, info.files == 1 ? 0 : ranks_.rank());
+  const CheckpointReader file(path);
+  expect_possible(file.position(), updates_per_epoch, path);
+  at = file.position();
+  Parameters& parameters = replica_.parameters;
+  file.restore("weights", parameters.weights_on_host());
+  file.restore("state", parameters.state_on_host());
+  if (file.has("best/weights"))
+    best = {file.counter("best_epoch"), file.array("best/weights", parameters.weights().size()),
+            file.array("best/state", parameters.state().size())};
+  replica_.prepare();
+  const std::vector<Optimizer*> optimizers = all_optimizers();
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    optimizers[i]->set_steps(file.counter(fmt::format("optimizer{}/steps", i)));
+    for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
+      file.restore(fmt::format("optimizer{}/{}", i, k), optimizers[i]->arrays()[k]);
+  }
+  for (const auto& [key, target] : replica_.strategy->counters()) *target = file.counter(key);
+  from.global_step = info.global_step;
+  from.metrics_bytes = info.metrics_bytes;
+  from.has_digests = fs::exists(digests_path(path.parent_path()));
+  return from;
+}
+
+}  // namespace lockstep
