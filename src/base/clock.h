@@ -2,7 +2,7 @@
 
 namespace lockstep {
 
-// Where time comes from. A simulated run has a clock of its own.
+// Source of time. A simulated run has its own clock.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -14,11 +14,11 @@ class WallClock final : public Clock {
   double seconds() const override;
 };
 
-// A clock that somebody moves: time passes only where it is spent.
+// A clock that advances only through spend().
 class VirtualClock : public Clock {
  public:
   virtual void spend(double seconds) = 0;
-  virtual void catch_up() {}          // others see what was spent so far
+  virtual void catch_up() {}          // makes the time spent so far visible to others
   virtual void next_micro_batch() {}  // start of a micro-batch: noise is redrawn
 };
 

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// How the values of an enum are written in files and on command lines, in the enum's order:
+// The texts of an enum's values in files and on command lines, in the enum's order:
 //   enum class Mode { fast, reproducible };
 //   template <> inline constexpr auto enum_texts<Mode> = std::array{"fast", "reproducible"};
 template <typename Enum>

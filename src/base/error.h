@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-// The user's mistake: a wrong key, file or value. The program ends with exit code 2.
+// A mistake of the user: a wrong key, file or value. The program ends with exit code 2.
 class UserError : public std::runtime_error {
  public:
   template <typename... Args>
@@ -15,8 +15,7 @@ class UserError : public std::runtime_error {
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
-// Something outside failed although what was asked was right: a full disk, a lost peer. Exit
-// code 1.
+// A failure that is not the user's mistake: a full disk, a lost peer. Exit code 1.
 class Failure : public std::runtime_error {
  public:
   template <typename... Args>
@@ -28,6 +27,6 @@ class Failure : public std::runtime_error {
 
 }  // namespace lockstep
 
-// A condition that only a bug of ours can break; says so instead of going on with wrong numbers.
+// A condition that only a bug of ours can violate; throws instead of computing wrong results.
 #define ENSURE(condition) \
   ((condition) ? void(0) : ::lockstep::report_bug(#condition, __FILE__, __LINE__))

@@ -1,5 +1,5 @@
-// fmt compiled into the program: Debian packages it as a shared library only, and finding the
-// symbols of shared libraries was most of the program's start.
+// Compiles fmt into the program: Debian packages it only as a shared library, and resolving symbols
+// of shared libraries took most of the program's start-up time.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -9,13 +9,14 @@ namespace lockstep {
 template <typename Signature>
 class FunctionRef;
 
-// A callable for the time of a call: unlike std::function it neither copies nor allocates.
+// A reference to a callable, valid during a call: unlike std::function it neither copies nor
+// allocates.
 template <typename Result, typename... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
   template <typename Callable>
   requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>)
-      FunctionRef(Callable&& callable)  // NOLINT: as std::function, it takes what it is given
+      FunctionRef(Callable&& callable)  // NOLINT: implicit, as in std::function
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Arguments... arguments) -> Result {
           return (*static_cast<std::remove_reference_t<Callable>*>(object))(

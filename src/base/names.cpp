@@ -7,10 +7,10 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t longest_name = 200;  // file systems take 255 bytes, and some names get endings
+constexpr size_t longest_name = 200;  // file systems allow 255 bytes, and some names get suffixes
 
-// Bytes of the UTF-8 character at `at`; 0 where there is none: cut off, too long a form of a small
-// number, a half of a surrogate pair, beyond U+10FFFF.
+// Bytes of the UTF-8 character at `at`; 0 if it is invalid: truncated, overlong, half of a
+// surrogate pair, or beyond U+10FFFF.
 size_t character_size(const std::string& text, size_t at) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// The candidate that takes the fewest edits to reach, or "" when none is close.
+// The candidate with the smallest edit distance, or "" when none is close.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // "did you mean 'x'?" when something is close, else "expected one of a, b, c".

@@ -6,13 +6,13 @@
 
 namespace lockstep {
 
-// Which samples a rank sees: cut from one shuffled order in each epoch, or always its own part.
+// Which samples a rank sees: a part of each epoch's shuffled order, or always the same part.
 enum class Parts { shuffled, contiguous, strided };
 template <>
 inline constexpr auto enum_texts<Parts> = std::array{"shuffled", "contiguous", "strided"};
 
-// The contiguous part of [0, total) that belongs to `index` of `count`; parts differ by one at
-// most.
+// The contiguous part of [0, total) that belongs to `index` of `count`; sizes differ by at
+// most one.
 struct Part {
   int64_t begin = 0, end = 0;
   int64_t size() const { return end - begin; }

@@ -56,8 +56,8 @@ double Rng::uniform() {
 uint64_t Rng::below(uint64_t end) {
   for (;;) {
     const uint64_t high = next(), value = (high << 32) | next();
-    // Nearly every value is below the last whole multiple of end; a division finds out for the
-    // rest.
+    // Accepts values below a multiple of `end`; the first comparison avoids the division for nearly
+    // all values.
     if (value < UINT64_MAX - end || value < UINT64_MAX - UINT64_MAX % end) return value % end;
   }
 }

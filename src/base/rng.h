@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// What a stream of random numbers is for; part of its key, so that streams never share numbers.
+// Purpose of a random stream; part of its key, so that different purposes get different streams.
 enum class Purpose : uint32_t {
   initial_weights = 1,
   shuffle = 2,
@@ -17,7 +17,7 @@ enum class Purpose : uint32_t {
 };
 
 // A counter-based generator (Philox4x32 with 7 rounds): number i of a stream is a function of
-// (seed, purpose, a, b, i) alone, so a sample sees the same numbers on whichever rank it lands.
+// (seed, purpose, a, b, i) alone, so a sample sees the same numbers on every rank.
 class Rng {
  public:
   Rng(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0);
@@ -27,7 +27,7 @@ class Rng {
   uint64_t below(uint64_t end);  // in [0, end), without bias
   double normal();
 
-  // Numbers 4*block .. 4*block+3 of the stream.
+  // Numbers 4 * index .. 4 * index + 3 of the stream.
   std::array<uint32_t, 4> block(uint64_t index) const;
 
  private:

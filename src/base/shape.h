@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// The extents of one sample or one parameter, outermost first; images are height, width, channels,
-// sequences positions, channels.
+// The extents of one sample or one parameter, outermost first: height, width, channels for images;
+// positions, channels for sequences.
 class Shape {
  public:
   static constexpr int max_rank = 5;

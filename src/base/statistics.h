@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// The middle value; of an even count, the mean of the two in the middle. 0 of an empty list.
+// The middle value; for an even count, the mean of the two middle values. 0 for an empty list.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// A JSON object from somebody else's file: nested at most so deep, outermost keys there once each.
-// Header only, so that base itself needs no JSON.
+// Parses a JSON object of an untrusted file: nested at most `deepest` levels, no duplicate
+// outermost keys. Header only, so that base itself does not depend on a JSON library.
 template <typename Json>
 Json parse_object(const std::string& text, const std::string& where, int deepest) {
   std::set<std::string> keys;

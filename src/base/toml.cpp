@@ -1,7 +1,6 @@
 #include "base/toml.h"
 
-// In toml++ 3.3 the test for a space reaches what it takes for unreachable at most letters beyond
-// ASCII.
+// In toml++ 3.3 the test for white space reaches TOML_UNREACHABLE for most letters beyond ASCII.
 // clang-format off
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
@@ -72,9 +71,9 @@ void collect(const toml::table& table, const std::string& prefix, const std::str
 
 constexpr int most_parts = 20;  // of a dotted key
 
-// The line of a key with more parts; 0 where there is none. A key of 100,000 parts would make
-// tables as deep, and taking them apart would exhaust the stack. Values within values are limited
-// by the parser itself.
+// The line of the first key with more than most_parts parts, 0 if there is none. A key of 100,000
+// parts would nest tables so deeply that destroying them exhausts the stack. The parser itself
+// limits the nesting of values.
 int line_of_long_key(const std::string& text) {
   int line = 1, dots = 0;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -86,7 +85,7 @@ int line_of_long_key(const std::string& text) {
       while (end < text.size() && text.compare(end, quote.size(), quote) != 0) {
         if (c == '"' && text[end] == '\\') ++end;
         if (end < text.size() && text[end] == '\n') {
-          if (quote.size() == 1) break;  // not closed: for the parser to say
+          if (quote.size() == 1) break;  // not closed: the parser reports it
           ++line;
         }
         ++end;
@@ -129,7 +128,7 @@ TomlValues parse(const std::string& text, const std::string& source, bool any_li
   return values;
 }
 
-// A bare word that is not UTF-8 could not be read back from the configuration of the run.
+// A bare word that is not UTF-8 could not be read back from the run's stored configuration.
 void expect_storable(const std::string& value, const std::string& key) try {
   static_cast<void>(toml::parse("value = " + toml_string(value)));
 } catch (const toml::parse_error&) {
@@ -152,7 +151,7 @@ std::pair<std::string, TomlValue> parse_assignment(const std::string& assignment
     throw UserError("--set {}: expected key=value, for example --set train.epochs=3", assignment);
   const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
   const std::string where = "--set " + assignment;
-  if (line_of_long_key(value) > 0) return {key, {value, where}};  // no TOML, perhaps a path
+  if (line_of_long_key(value) > 0) return {key, {value, where}};  // not TOML, perhaps a path
   try {
     const toml::table table = toml::parse("value = " + value);
     TomlValue parsed = value_of(*table.get("value"), key, where);

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// A value as a configuration wrote it, and where: "my.toml line 3".
+// A value of a configuration, and where it was written: "my.toml line 3".
 struct TomlValue {
   std::variant<std::string, int64_t, double, bool, std::vector<std::string>> data;
   std::string where;
@@ -20,8 +20,8 @@ using TomlValues = std::vector<std::pair<std::string, TomlValue>>;  // by dotted
 
 TomlValues parse_toml(const std::string& text, const std::string& source);
 
-// The same for files with more in them: lists may hold numbers too and become the texts of their
-// items as TOML has them; entry i of a list of tables [[name]] has keys name.i.key.
+// The same, but lists may also hold numbers and booleans, which are returned as their TOML texts;
+// entry i of an array of tables [[name]] has keys name.i.key.
 TomlValues parse_toml_lists(const std::string& text, const std::string& source);
 
 // "key=value" as on a command line: the value is TOML, or a bare string.

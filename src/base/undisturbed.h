@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// What something takes on a machine that others use too: neighbours make some times longer and none
-// shorter. The quickest fortieth; of many, the very quickest may be luck.
+// A duration as on a machine that nothing else uses: other programs make some samples longer and
+// none shorter. The fastest fortieth, because the very fastest of many samples may be an outlier.
 inline double undisturbed(std::vector<double> seconds) {
   if (seconds.empty()) return 0;
   const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 40);

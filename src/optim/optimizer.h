@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// What the [optimizer] section of a configuration says.
+// The [optimizer] section of a configuration.
 struct OptimizerConfig {
   std::string name = "adam";
   double lr = 0.001;
@@ -23,22 +23,22 @@ struct OptimizerConfig {
 std::vector<std::string> optimizer_names();
 UpdateSpec update_spec(const OptimizerConfig& config);
 
-// One fused pass over the arena a step; what it remembers between steps are arrays beside it.
+// One fused pass over the arena per step. Its state between steps are arrays of the same length.
 class Optimizer {
  public:
   Optimizer(const OptimizerConfig& config, Device& device, size_t weights);
 
-  // Gradients are multiplied by `scale` on the way (clipping).
+  // Gradients are multiplied by `scale` first (clipping).
   void step(std::span<float> weights, std::span<const float> gradients, float lr, float scale);
-  // The same on what has gradients only: with sparse inputs, what it remembers of rows that were
-  // not touched stays as it is (as PyTorch's SparseAdam).
+  // The same, only for weights that have gradients: with sparse inputs, rows that were not touched
+  // keep their weights and state (as in PyTorch's SparseAdam).
   void step(const Parameters& parameters, float lr, float scale);
   int64_t steps() const { return steps_; }
 
-  // Of all gradients: sums of squares per tensor, added in the order of tensors.
+  // Norm of all gradients: sums of squares per tensor, added in the order of tensors.
   double gradient_norm(const Parameters& parameters);
 
-  // What it remembers, for checkpoints.
+  // State arrays, for checkpoints.
   std::span<const HostMirror> arrays() const { return mirrors_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// Each maps (epochs after the warm-up, their number) to a factor.
+// Each maps (epochs done after the warm-up, their total number) to a factor.
 double constant(const ScheduleConfig&, double, double) { return 1; }
 
 double step(const ScheduleConfig& s, double done, double) {

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-// The kernel's own files tell what is needed; hwloc would double the program's start.
+// Reads the kernel's files, because hwloc would double the program's start-up time.
 int topology(int core, const char* what) {
   std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/{}", core, what));
   int value = 0;
@@ -27,7 +27,7 @@ std::string list_of(const std::vector<Core>& cores) {
   return text;
 }
 
-// Which hardware thread of its core each is: 0 for the first.
+// Index of each hardware thread within its core, from 0.
 std::vector<int> sibling_numbers(const std::vector<Core>& cores) {
   std::vector<int> numbers;
   for (size_t i = 0; i < cores.size(); ++i)

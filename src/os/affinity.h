@@ -9,19 +9,19 @@
 
 namespace lockstep {
 
-// A core as the kernel numbers it, and where it sits.
+// A core as the kernel numbers it, and its location.
 struct Core {
   int id = 0;
   int package = 0, core = 0;  // hardware threads of one core share both
 };
 
-std::vector<Core> allowed_cores();  // that this process may use, by number
+std::vector<Core> allowed_cores();  // cores the calling thread may use, by number
 
-// Cores as bits, for putting those of several ranks together.
+// Cores as bits, to combine those of several ranks.
 using CoreMask = std::array<uint64_t, 16>;
-CoreMask core_mask();  // that the calling thread may use
+CoreMask core_mask();  // cores the calling thread may use
 
-// What parallel.affinity asks for. A list is anything else than the other three.
+// Values of parallel.affinity. Anything other than the first three is a list.
 enum class AffinityKind { none, compact, scatter, list };
 template <>
 inline constexpr auto enum_texts<AffinityKind> = std::array{"none", "compact", "scatter"};
@@ -29,9 +29,9 @@ AffinityKind affinity_kind(const std::string& affinity);
 
 // The cores each of `ranks` ranks on this machine is bound to, `threads` each.
 //   none     nothing is bound: empty lists
-//   compact  one after the other
+//   compact  cores in order
 //   scatter  as far apart as possible: other packages and cores before other hardware threads
-//   0,1,4    these, in turn
+//   0,1,4    these cores, in turn
 // A core that does not exist or is not allowed is a UserError.
 std::vector<std::vector<int>> plan_affinity(const std::string& affinity, int ranks, int threads,
                                             const std::vector<Core>& cores);
@@ -39,7 +39,7 @@ std::vector<std::vector<int>> plan_affinity(const std::string& affinity, int ran
 // Binds the calling thread, and those it starts afterwards.
 void bind_to(const std::vector<int>& cores);
 
-// A small map: a row a rank, a column a core.
+// A text map with one row per rank and one column per core.
 std::string affinity_map(const std::vector<std::vector<int>>& plan, const std::vector<Core>& cores);
 
 }  // namespace lockstep

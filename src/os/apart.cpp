@@ -23,7 +23,7 @@ void write_all(int fd, const std::string& text) {
   }
 }
 
-// The first letter says what follows: a result, the user's mistake, or a failure.
+// The first character says what follows: a result, a UserError or a Failure.
 std::string outcome(const std::function<std::string()>& work) {
   try {
     return "r" + work();

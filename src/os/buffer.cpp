@@ -18,14 +18,14 @@ constexpr size_t worth_huge_pages = size_t{256} << 10;
 
 std::atomic<bool> hardly_touched = false;
 
-// Mapped memory of whole pages, beginning on a huge page if it has them.
+// Maps whole pages, aligned to a huge page if there is room for one.
 std::byte* map(size_t bytes, size_t& mapped) {
   const size_t slack = bytes >= huge_page ? huge_page : 0;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (hardly_touched ? MAP_NORESERVE : 0);
   void* memory = ::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* first = static_cast<std::byte*>(memory);
-  if (slack > 0) {  // cut what lies before and behind the aligned part
+  if (slack > 0) {  // unmap what lies before and after the aligned part
     const size_t address = reinterpret_cast<size_t>(first);
     const size_t before = round_up(address, huge_page) - address;
     if (before > 0) ::munmap(first, before);

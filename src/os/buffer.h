@@ -8,12 +8,12 @@
 namespace lockstep {
 
 struct FreeMemory {
-  size_t mapped = 0;  // bytes, where the memory was mapped
+  size_t mapped = 0;  // bytes; 0: not mapped but allocated
   void operator()(std::byte* memory) const;
 };
 
-// Zeroed memory that starts on a cache line. Large ones come from the kernel a page at a time as
-// they are touched, in huge pages where it gives them.
+// Zeroed memory that starts on a cache line. Large buffers are mapped: the kernel provides their
+// pages when they are first touched, as huge pages if possible.
 class Buffer {
  public:
   Buffer() = default;
@@ -39,8 +39,7 @@ constexpr size_t padded_bytes(int64_t floats) {
   return round_up(static_cast<size_t>(floats) * sizeof(float), cache_line);
 }
 
-// From now on buffers of this process may be larger than its memory: simulated ranks hardly touch
-// theirs.
+// From now on buffers of this process may exceed its memory: simulated ranks hardly touch theirs.
 void expect_untouched_buffers();
 
 }  // namespace lockstep

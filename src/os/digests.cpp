@@ -48,7 +48,7 @@ std::optional<Digests> read_digests(const fs::path& folder) {
   const std::string text = read_text(path);
   Digests digests;
   std::istringstream lines(text);
-  size_t before = 0;  // bytes before the line that is looked at
+  size_t before = 0;  // bytes before the current line
   bool whole = false;
   for (std::string line; std::getline(lines, line); before += line.size() + 1) {
     if (whole) throw damaged();

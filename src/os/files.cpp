@@ -53,19 +53,19 @@ void write_all(int fd, std::span<const uint8_t> content, const fs::path& path) {
   }
 }
 
-// O_EXCL, because the name may hold what a killed program left, or a link that somebody else put
-// there.
+// O_EXCL, because the path may hold a leftover of a killed program, or a link that another user
+// placed there.
 int create_anew(const fs::path& path) {
   ::unlink(path.c_str());
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 }
 
-// Makes renames within the folder outlast a power failure.
+// Makes renames within the folder survive a power failure.
 void sync_folder(const fs::path& folder) {
   const fs::path path = folder.empty() ? "." : folder;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool synced = file.get() >= 0 && ::fsync(file.get()) == 0;
-  if (!synced && errno != EINVAL)  // EINVAL: a file system that has nothing to sync
+  if (!synced && errno != EINVAL)  // EINVAL: the file system does not sync folders
     throw Failure("cannot write the folder {} to the disk: {}", path.string(), reason());
 }
 
@@ -207,7 +207,7 @@ void FileGroup::commit() {
 FileGroup::~FileGroup() {
   try {
     commit();
-  } catch (const std::exception&) {  // whoever wanted to know has called commit()
+  } catch (const std::exception&) {  // callers that need the error call commit()
   }
 }
 

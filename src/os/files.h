@@ -21,9 +21,9 @@ std::vector<uint8_t> read_bytes(const fs::path& path);
 // that a small hostile file cannot fill the memory.
 std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit);
 
-// New content of a file, written aside. commit() syncs it, renames it and syncs the folder: the
-// path holds either what it held before or all of the new content. Uncommitted, it is removed.
-// Symbolic links in its way are replaced, never followed.
+// New content of a file, written to a temporary file beside it. commit() syncs it, renames it and
+// syncs the folder: the path holds either the old content or all of the new. Without commit() the
+// temporary file is removed. Symbolic links are replaced, never followed.
 class StagedFile {
  public:
   StagedFile(const fs::path& path, std::span<const uint8_t> content);
@@ -31,7 +31,7 @@ class StagedFile {
   ~StagedFile();
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;
-  void start_writing() const;  // without waiting for the disk
+  void start_writing() const;  // starts writing to the disk without waiting
   void commit();
 
  private:
@@ -45,13 +45,13 @@ class StagedFile {
 void write_file(const fs::path& path, std::span<const uint8_t> content);
 void write_file(const fs::path& path, std::string_view content);
 
-// Files that go to the disk together: their writes start at once, so that the syncs share its time,
+// Files that are synced together: all writes start at the same time, which makes the syncs faster,
 // and each folder is synced once.
 class FileGroup {
  public:
-  ~FileGroup();  // commits, and keeps to itself what fails
+  ~FileGroup();  // commits, ignoring errors
   void add(StagedFile file);
-  void commit();  // in this order; what comes after one that fails is dropped
+  void commit();  // in order of add(); files after the first that fails are dropped
 
  private:
   std::vector<StagedFile> files_;
@@ -60,9 +60,9 @@ class FileGroup {
 void make_folder(const fs::path& path);
 std::string sha256(const fs::path& path);  // in hexadecimal
 
-// A file that grows line by line and is never more than a moment behind: lines reach the kernel
-// when the last flush is 50 ms past, when flush() is called, and at the end. A link to another file
-// is replaced, or refused where lines are to be appended; a link to a device or pipe is followed.
+// A file that grows line by line. Lines reach the kernel when append() finds the last flush more
+// than 50 ms ago, when flush() is called, and at the end. A link to another file is replaced, or
+// refused if `append` is set; a link to a device or pipe is followed.
 class LineFile {
  public:
   explicit LineFile(const fs::path& path, bool append = false);

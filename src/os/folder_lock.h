@@ -4,11 +4,12 @@
 
 namespace lockstep {
 
-// While it lives, this process alone writes the folder. The kernel ends it with the process,
-// however that ends.
+// Exclusive right of this process to write the folder. The kernel releases it when the process
+// ends, even by a crash.
 class FolderLock {
  public:
-  explicit FolderLock(const fs::path& folder);  // a UserError names the process that has it
+  // Throws a UserError that names the process holding the lock.
+  explicit FolderLock(const fs::path& folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&&) = delete;

@@ -19,7 +19,7 @@ std::vector<fs::path> library_places(const std::string& library) {
 void* load_symbol(const std::string& library, const std::string& symbol) {
   std::string reasons;
   for (const fs::path& place : library_places(library)) {
-    // Global, because plug-ins of MPI look its symbols up.
+    // RTLD_GLOBAL, because plug-ins of MPI look up its symbols.
     if (void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL))
       if (void* found = ::dlsym(handle, symbol.c_str())) return found;
     const char* reason = ::dlerror();

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// Where one of our own libraries may be: beside the program, as built, or in lib/lockstep, as
-// installed, of the program's folder or of where lockstep was installed.
+// Candidate paths of one of our own libraries: beside the program (as built), in ../lib/lockstep
+// relative to it (as installed), and in lib/lockstep of the install prefix.
 std::vector<std::filesystem::path> library_places(const std::string& library);
 
 // Loads one of the program's own libraries and returns the address of a symbol in it.

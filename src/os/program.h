@@ -4,11 +4,11 @@
 
 namespace lockstep {
 
-// Where lockstep is installed: $LOCKSTEP_PREFIX, or where it was built to be installed.
+// Where lockstep is installed: $LOCKSTEP_PREFIX, or the prefix configured at build time.
 std::filesystem::path install_prefix();
 
-// The lockstep program, for what needs processes of its own: MPI ranks, points of a study. This
-// program if it is lockstep, $LOCKSTEP_PROGRAM, the installed one, or the one on the PATH.
+// The lockstep program, to start separate processes: MPI ranks, points of a study. This program if
+// it is lockstep, else $LOCKSTEP_PROGRAM, one beside it, the installed one, or one on PATH.
 std::filesystem::path lockstep_program();
 
 }  // namespace lockstep

@@ -2,8 +2,8 @@
 
 namespace lockstep {
 
-// A moment of a core that waits: leaves more to the other thread of the core, and to the one that
-// is about to write what is waited for.
+// A pause in a polling loop: leaves the core to its other hardware thread, and the cache line to
+// the thread that is about to write it.
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

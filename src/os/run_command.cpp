@@ -25,7 +25,7 @@ std::string last_line(const fs::path& log) {
   return text.empty() ? "it said nothing" : text.substr(0, 300);
 }
 
-// Output goes to a log rather than a pipe: nothing has to be read while the program runs.
+// Output goes to a log rather than a pipe, which would have to be read while the program runs.
 pid_t start(const std::vector<std::string>& words, const fs::path& folder, const fs::path& log) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -44,7 +44,7 @@ pid_t start(const std::vector<std::string>& words, const fs::path& folder, const
   posix_spawnattr_init(&attributes);
   const std::unique_ptr<posix_spawnattr_t, int (*)(posix_spawnattr_t*)> freed_too(
       &attributes, posix_spawnattr_destroy);
-  // A process group of its own, so that the children of the program can be ended with it.
+  // A separate process group, so that the program's children can be killed with it.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&attributes, 0);
 

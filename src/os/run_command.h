@@ -9,10 +9,11 @@
 
 namespace lockstep {
 
-// Runs a program (found on PATH, no shell) in a folder, without input, and waits. Throws a Failure
-// with the last line it wrote when it cannot be started, fails, or takes longer than the limit;
-// then it and what it started are killed. What it writes goes to `log`, by default beside it in the
-// folder. When `stop` is raised it is asked to end (SIGTERM), and killed if it has not within 30 s.
+// Runs a program (found on PATH, no shell) in a folder, without input, and waits for it. Throws a
+// Failure if it cannot be started, fails (with the last line of its output), or takes longer than
+// the limit; then it and its children are killed. Its output goes to `log`, by default a file named
+// after the program in the folder. When `stop` becomes true it gets SIGTERM, and after 30 s
+// SIGKILL.
 void run_command(const std::vector<std::string>& words, const fs::path& folder,
                  std::chrono::milliseconds limit, const fs::path& log = {},
                  const std::atomic<bool>* stop = nullptr);

@@ -9,8 +9,8 @@
 namespace lockstep {
 namespace {
 
-// Whether the value became other than `seen` soon: spins first, since the next loop usually starts
-// within microseconds; then lets others run, who may be the one waited for when cores are short.
+// Whether the value soon differs from `seen`. Spins first, since the next loop usually starts
+// within microseconds; then yields, since the awaited thread may need this core.
 template <typename T>
 bool changes_soon(const std::atomic<T>& value, T seen) {
   for (int spin = 0; spin < 3000; ++spin) {
@@ -55,8 +55,8 @@ void ThreadPool::end_helpers() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-// Sleeping is by condition variable, not by std::atomic::wait: a library that is loaded later has a
-// table of waiters of its own, in which the program's notify would find nobody.
+// Threads sleep on a condition variable, not in std::atomic::wait: a library that is loaded later
+// has its own table of waiters, which the program's notify would not search.
 void ThreadPool::start_round() {
   {
     const std::lock_guard lock(mutex_);
@@ -74,7 +74,8 @@ void ThreadPool::help(int member) {
     if (ending_.load(std::memory_order_relaxed)) return;
     run_share(member);
     if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      { const std::lock_guard lock(mutex_); }  // whoever is about to sleep does so before this
+      // The caller holds the mutex between its check and its sleep: it cannot miss the notify.
+      { const std::lock_guard lock(mutex_); }
       finished_.notify_one();
     }
   }

@@ -13,8 +13,8 @@
 
 namespace lockstep {
 
-// What to throw where the system refused to start a thread. Those that run must be ended first: a
-// std::thread that was not joined ends the program.
+// The error to throw when the system refuses to start a thread. Running threads must be joined
+// first: destroying a std::thread that was not joined ends the program.
 Failure too_many_threads(int64_t wanted, int64_t running, const std::system_error& refused);
 
 // A fixed team of threads that splits loops. Starting a loop costs about a microsecond: idle
@@ -28,8 +28,9 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(helpers_.size()) + 1; }
 
-  // Calls body(begin, end, member) once for each member with its share of [0, count), and returns
-  // when all are done. Shares are whole multiples of `grain`. An exception is passed on.
+  // Calls body(begin, end, member) for each member with its share of [0, count), unless that is
+  // empty, and returns when all are done. Shares begin at multiples of `grain`. An exception of a
+  // member is rethrown.
   using Body = FunctionRef<void(int64_t begin, int64_t end, int member)>;
   void split(int64_t count, int64_t grain, Body body);
 

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-// Owns memory and executes kernels: prepare once, run many times. Spans are of the device's memory
+// Owns memory and executes kernels: prepare once, run many times. Spans refer to device memory
 // unless they are named `host`.
 class Device {
  public:
@@ -21,7 +21,7 @@ class Device {
   virtual std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) = 0;
 
   virtual DeviceMemory allocate(size_t bytes) = 0;  // zeroed
-  // Whether the host may follow the device's addresses, so that nothing needs to be copied.
+  // Whether the host can access the device's memory directly, without upload and download.
   virtual bool shares_host_memory() const = 0;
   virtual void upload(std::span<const float> host, std::span<float> to) = 0;
   virtual void download(std::span<const float> from, std::span<float> host) = 0;
@@ -30,8 +30,8 @@ class Device {
 
   virtual void add(std::span<float> into, std::span<const float> from) = 0;
   virtual void scale(std::span<float> values, float factor) = 0;
-  // For tensors one behind the other, each with its end: the sum of squares of each, in double and
-  // in an order that depends on its length alone.
+  // The sum of squares of each tensor in `values`: tensor i ends at ends[i], where the next begins.
+  // Summed in double, in an order that depends only on the tensor's length.
   virtual void squared_norms(std::span<const float> values, std::span<const size_t> ends,
                              std::span<double> sums) = 0;
   virtual std::string description() const = 0;

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 // Zeroed memory of a device. Its address can be offset and cut into spans, but only the device may
-// follow it: the host reads and writes it through Device::upload and Device::download.
+// dereference it: the host reads and writes it through Device::upload and Device::download.
 class DeviceMemory {
  public:
   using Release = std::function<void(std::byte*)>;

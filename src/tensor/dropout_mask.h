@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// Which units of one sample dropout keeps: a function of (seed, layer, epoch, sample) alone, the
-// same on every device and rank. A unit draws 16 bits, so a rate is exact to 1/65536.
+// The units of one sample that dropout keeps. Depends only on (seed, layer, epoch, sample), so it
+// is the same on every device and rank. Each unit draws 16 bits: the rate is exact to 1/65536.
 class DropoutMask {
  public:
   DropoutMask(const DropoutSpec& spec, const SampleKeys& keys, int64_t row)
@@ -24,7 +24,7 @@ class DropoutMask {
   }
   float scale() const { return scale_; }
 
-  // The factors of units begin up to end: 0, or 1 / (1 - rate).
+  // Calls use(unit, factor) for units begin up to end; the factor is 0 or 1 / (1 - rate).
   template <typename Use>
   void for_each(int64_t begin, int64_t end, Use use) const {
     for (int64_t first = begin / 8 * 8; first < end; first += 8) {

@@ -7,18 +7,18 @@
 
 namespace lockstep {
 
-// Device memory as the host and the communicator see it: the memory itself where the device shares
-// the host's, else a copy that download() and upload() bring up to date.
+// Device memory as seen by the host and the communicator: the memory itself if the device shares
+// host memory, else a copy that download() and upload() synchronise.
 class HostMirror {
  public:
   HostMirror() = default;
-  // Without a device the memory is the host's.
+  // Null device: the memory is host memory.
   HostMirror(Device* device, std::span<float> memory)
       : device_(device && !device->shares_host_memory() ? device : nullptr), memory_(memory) {}
 
   size_t size() const { return memory_.size(); }
   std::span<float> floats() const;
-  // Of a part, in floats, or of everything. download() returns what it made current.
+  // A part, in floats, or everything. download() returns the downloaded part on the host.
   void upload(size_t begin, size_t count) const;
   std::span<float> download(size_t begin, size_t count) const;
   void upload() const { upload(0, memory_.size()); }
@@ -27,7 +27,7 @@ class HostMirror {
  private:
   Device* device_ = nullptr;
   std::span<float> memory_;
-  mutable Buffer copy_;  // made when first asked for
+  mutable Buffer copy_;  // allocated on first use
 };
 
 }  // namespace lockstep

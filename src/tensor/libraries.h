@@ -4,6 +4,6 @@
 
 namespace lockstep {
 
-std::string tensor_libraries();  // those that compute, with their versions
+std::string tensor_libraries();  // numerical libraries, with their versions
 
 }  // namespace lockstep

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// The best that this machine does on a large matrix product now, in flops a second, all threads
-// together. Takes about a tenth of a second.
+// Peak throughput of matrix products on this machine now, in flops per second over all threads.
+// Takes about 0.1 s.
 double sgemm_peak(int threads, const Clock& clock);
 
 }  // namespace lockstep

@@ -9,9 +9,9 @@
 
 namespace lockstep {
 
-// What a kernel is asked to do, in plain numbers. Shapes are those of one sample; images are
-// height × width × channels. An output may be smaller than the formula's: whoever reads it may not
-// need its last rows and columns ("dead region"), and then they are neither computed nor stored.
+// Specifications of kernels, as plain values. Shapes are those of one sample; images are
+// height × width × channels. An output may be smaller than its formula gives: last rows and columns
+// that no later layer reads ("dead region") are neither computed nor stored.
 
 struct Window {
   int64_t height = 1, width = 1;
@@ -21,7 +21,7 @@ struct Window {
   bool operator==(const Window&) const = default;
   int64_t rows_from(int64_t in) const { return (in + 2 * pad_y - height) / stride_y + 1; }
   int64_t columns_from(int64_t in) const { return (in + 2 * pad_x - width) / stride_x + 1; }
-  // How many of `in` rows or columns the first `out` outputs look at.
+  // Number of rows or columns, out of `in`, that the first `out` outputs read.
   int64_t rows_for(int64_t out, int64_t in) const;
   int64_t columns_for(int64_t out, int64_t in) const;
 };
@@ -48,31 +48,31 @@ struct DenseSpec {
   int64_t in = 0, out = 0;
   bool relu = false;
   bool needs_dx = true;
-  bool sparse = false;  // the input is SparseRows; then nobody needs dx
+  bool sparse = false;  // the input is SparseRows; dx is not needed
   bool transposed = false;
-  bool frozen = false;  // no gradients of weights are wanted
+  bool frozen = false;  // weights get no gradients
 
   double flops() const { return 2.0 * static_cast<double>(positions * in * out); }
 };
 
-// y = tokens[x] + places[position]: rows of two tables for ids, which travel as floats (exact below
+// y = tokens[x] + places[position], rows of two tables. Ids are stored as floats (exact below
 // 2^24). Weights are vocabulary × width, then context × width.
 struct EmbeddingSpec {
   int64_t batch = 0;
   int64_t positions = 0;
   int64_t vocabulary = 0, context = 0, width = 0;
-  bool tied = false;  // a later layer uses the first table too: its gradients are there already
+  bool tied = false;  // a later layer shares the token table and has written its gradients already
 
   int64_t places_offset() const;
 };
 
-// Each position looks at itself and those before it: y = softmax(q k^T / sqrt(d)) v, head by head.
-// A position has q, k and v one after the other (3 × width in), each with its heads side by side.
+// Causal self-attention, per head: y = softmax(q k^T / sqrt(d)) v over a position and those before
+// it. The input of a position is q, k and v (3 × width), each with its heads side by side.
 struct AttentionSpec {
   int64_t batch = 0;
-  int64_t positions = 0, context = 0;  // context: how many positions may be remembered
+  int64_t positions = 0, context = 0;  // context: number of positions that fit the memory
   int64_t heads = 1, width = 0;
-  float dropout = 0;   // of the softmax's results
+  float dropout = 0;   // rate, applied to the softmax
   uint64_t layer = 0;  // part of dropout's random key
 
   int64_t head_width() const { return width / heads; }
@@ -89,8 +89,8 @@ struct PoolSpec {
 enum class ActivationKind { relu, sigmoid, tanh, gelu, softmax };
 struct ActivationSpec {
   int64_t batch = 0;
-  int64_t elements = 0;  // of one sample
-  int64_t width = 0;     // softmax: sums to 1 over this many neighbours
+  int64_t elements = 0;  // per sample
+  int64_t width = 0;     // softmax: number of adjacent values that sum to 1
   ActivationKind kind = ActivationKind::relu;
 };
 
@@ -98,15 +98,15 @@ struct DropoutSpec {
   int64_t batch = 0;
   int64_t elements = 0;
   float rate = 0.5f;
-  uint64_t layer = 0;  // which dropout of the network this is: part of the random key
+  uint64_t layer = 0;  // index of the layer, part of the random key
 };
 
-// Weights are scale and shift, a value a channel each. Batch normalisation keeps running mean and
-// variance as state; layer normalisation treats each position of each sample by itself.
+// Weights are scale and shift, one value per channel each. Batch normalisation keeps running mean
+// and variance as state; layer normalisation treats each position of each sample separately.
 enum class NormKind { batch, layer };
 struct NormSpec {
   int64_t batch = 0;
-  int64_t positions = 1;  // of one sample
+  int64_t positions = 1;  // per sample
   int64_t channels = 0;
   NormKind kind = NormKind::batch;
   bool relu = false;
@@ -120,8 +120,8 @@ inline constexpr auto enum_texts<LossKind> =
     std::array{"softmax-cross-entropy", "sigmoid-cross-entropy", "mean-squared-error"};
 struct LossSpec {
   int64_t batch = 0;
-  int64_t positions = 1;  // each with a target of its own; a sample's loss is their mean
-  int64_t outputs = 0;    // of a position
+  int64_t positions = 1;  // each with its own target; a sample's loss is their mean
+  int64_t outputs = 0;    // per position
   LossKind kind = LossKind::softmax_cross_entropy;
 };
 
@@ -132,17 +132,17 @@ struct UpdateSpec {
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   float weight_decay = 0;
 
-  int state_arrays() const;  // arrays as long as the weights that the update keeps between steps
+  int state_arrays() const;  // number of arrays kept between steps, each as long as the weights
 };
 
 // Every operation of a layer.
 using KernelSpec = std::variant<ConvSpec, DenseSpec, PoolSpec, ActivationSpec, DropoutSpec,
                                 NormSpec, EmbeddingSpec, AttentionSpec>;
 
-// In words: "conv 3x3 26x26x32 -> 11x11x128 relu maxpool, batch 128".
+// For example "conv 3x3 stride 1x1 28x28x1 -> 26x26x32 relu maxpool, batch 128".
 std::string text(const KernelSpec& spec);
 
-// Where a parameter tensor starts behind another inside a layer's slice of the arena.
+// Offset of a parameter tensor behind one of `count` floats in a layer's slice of the arena.
 constexpr int64_t aligned_floats(int64_t count) { return (count + 15) / 16 * 16; }
 
 inline int64_t EmbeddingSpec::places_offset() const { return aligned_floats(vocabulary * width); }

@@ -14,7 +14,7 @@ void TouchedRows::clear() {
   list_.clear();
 }
 
-// Looking through all marks beats sorting until they are very many.
+// Scanning the marks beats sorting, unless nearly all rows are untouched.
 std::vector<TouchedRows::Run> TouchedRows::runs() const {
   std::vector<Run> all;
   const auto take = [&](int64_t row) {

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// Which rows of a weight matrix have gradients other than 0, where a sparse input touches few of
-// them. Time is spent on these rows only, however many there are in all.
+// The rows of a weight matrix that sparse inputs touched: only their gradients may be nonzero.
+// Operations take time proportional to these rows, not to the matrix.
 class TouchedRows {
  public:
   TouchedRows(int64_t rows, int64_t width) : width_(width), marked_(static_cast<size_t>(rows)) {}

@@ -40,15 +40,15 @@ TEST(Printable, ReplacesWhatATerminalWouldObey) {
   EXPECT_EQ(printable("plain, été, 名, \U0001f600"), "plain, été, 名, \U0001f600");
   EXPECT_EQ(printable("a\x1b[2Jb"), "a\\x1b[2Jb");
   EXPECT_EQ(printable("a\x7f\r\n\t"), "a\\x7f\\x0d\\x0a\\x09");
-  EXPECT_EQ(printable("\xc2\x9b[2J"), "\\xc2\\x9b[2J");  // C1: another way to write ESC [
+  EXPECT_EQ(printable("\xc2\x9b[2J"), "\\xc2\\x9b[2J");  // C1: another form of ESC [
 }
 
 TEST(Printable, ReplacesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("a\xff"
                       "b"),
             "a\\xffb");
-  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut off
-  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");           // a '/' in too long a form
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // truncated
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");           // an overlong '/'
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a surrogate pair
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }

@@ -1,4 +1,4 @@
-// Configuration text: values with their places, and errors that say where.
+// Configuration text: values with their locations, and errors that name theirs.
 
 #include "base/toml.h"
 

@@ -53,8 +53,8 @@ struct Trial {
   }
 };
 
-// A checkpoint as 0.1.0 wrote it, latest.json and header and data of the file that it names: no
-// digest keeps what was changed from being read.
+// A checkpoint as written by 0.1.0: latest.json, then header and data of the file it names. It has
+// no digests, which would reject every change.
 void read(const std::string& input) {
   const std::vector<std::string> files = files_of(input, 3);
   const fs::path folder = scratch_folder() / "checkpoints";
@@ -72,7 +72,7 @@ void read(const std::string& input) {
          "a run that goes on ends where it was to end");
 }
 
-// After some steps of the second epoch, so that there are best weights.
+// Stops within the second epoch, so that there are best weights.
 std::vector<std::string> seeds() {
   const fs::path folder = scratch_folder() / "seed-checkpoints";
   Trial trial(4);

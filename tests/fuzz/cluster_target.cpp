@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-// The file, and a change of --disturb.
+// The file, and the value of --disturb.
 void read(const std::string& input) {
   const std::vector<std::string> files = files_of(input, 2);
   Cluster cluster = parse_cluster(files[0], "input");

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// A reader of files that anybody may have written. A UserError or a Failure is a good answer to any
-// input; another exception, a crash, more than 10 s or more than 2 GB of memory is a finding.
+// A reader of untrusted files. A UserError or a Failure is a valid answer to any input; another
+// exception, a crash, more than 10 s or more than 2 GB of memory is a finding.
 struct FuzzTarget {
   std::string name;
   std::function<void(const std::string& input)> read;
@@ -21,7 +21,7 @@ struct FuzzTarget {
 
 const std::vector<FuzzTarget>& fuzz_targets();
 
-// Reads the input; lets pass only what is a finding.
+// Reads the input; swallows UserError and Failure, so that only findings are thrown.
 void run(const FuzzTarget& target, std::span<const uint8_t> input);
 
 // One file each, listed in targets.cpp.
@@ -41,12 +41,12 @@ FuzzTarget text_target();
 FuzzTarget token_cache_target();
 FuzzTarget tokenizer_target();
 
-// For targets that read several files: the input is their contents with a line of its own between.
+// For targets that read several files: the input is their contents with separator lines between.
 std::vector<std::string> files_of(const std::string& input, size_t count);  // missing ones: empty
 std::string joined(const std::vector<std::string>& contents);
 
-// A safetensors file as two contents, header and data, and made of them again: so that the length
-// before the header is right whatever happens to the header.
+// Splits a safetensors file into header and data, and joins them again with the right length before
+// the header, however the header was changed.
 std::vector<std::string> header_and_data(const std::string& safetensors);
 std::string safetensors_of(const std::string& header, const std::string& data);
 
@@ -58,7 +58,7 @@ std::string text_of(const std::vector<uint8_t>& bytes);
 std::string repository_file(const std::string& path);
 std::vector<std::string> repository_files(const std::string& folder);  // the .toml files there
 
-// A property that must hold whatever the input was.
+// A property that must hold for any input.
 inline void expect(bool holds, const char* property) {
   if (!holds) throw std::logic_error(property);
 }

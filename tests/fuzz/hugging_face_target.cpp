@@ -6,10 +6,10 @@
 namespace lockstep {
 namespace {
 
-constexpr int64_t most_parameters = 1 << 20;  // larger ones are right, but slow to try
+constexpr int64_t most_parameters = 1 << 20;  // larger networks are valid, but slow to test
 
 // config.json, header and data of model.safetensors, and model.safetensors.index.json, which is
-// used where the header is empty.
+// used if the header is empty.
 void read(const std::string& input) {
   const std::vector<std::string> files = files_of(input, 4);
   const fs::path folder = scratch_folder() / "hugging-face";

@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-// The first line says what goes in: "28x28x1" or "64"; each other line is one of the description.
+// The first line is the input shape, "28x28x1" or "64"; the others are layers.
 void read(const std::string& input) {
   std::vector<std::string> lines;
   for (size_t at = 0, end; at < input.size(); at = end + 1) {

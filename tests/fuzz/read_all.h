@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// Reads every sample of every part and compares labels with the classes.
+// Reads every sample and checks that labels are below the number of classes.
 inline void read_all(const Dataset& data) {
   Batch batch;
   for (int64_t row = 0; row < data.size(); ++row) {

@@ -1,4 +1,4 @@
-// Inputs that once were findings of ./run fuzz, and the seeds, with the ordinary compiler.
+// Replays past findings of ./run fuzz and the seeds, built with the ordinary compiler.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ void expect_answer(const FuzzTarget& target, const std::vector<uint8_t>& input,
 
 TEST_P(Replay, EveryFoundInputIsReadOrRefused) {
   std::vector<fs::path> found;
-  std::error_code none;  // a target of which nothing was found
+  std::error_code none;  // a target without findings
   for (const auto& entry : fs::directory_iterator(fs::path(FOUND_INPUTS) / GetParam().name, none))
     found.push_back(entry.path());
   std::sort(found.begin(), found.end());

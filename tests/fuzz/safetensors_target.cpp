@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// The file as it is; or header and data, where the input begins as a header does.
+// The whole file; or header and data, if the input begins like a header.
 void read(const std::string& input) {
   const std::vector<std::string> parts = files_of(input, 2);
   const std::string content = input.starts_with('{') ? safetensors_of(parts[0], parts[1]) : input;

@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-// data.template, data.split_column, and a table: JSON lines where it begins with {, else CSV.
+// data.template, data.split_column, and a table: JSON lines if it begins with {, else CSV.
 void read(const std::string& input) {
   const std::vector<std::string> files = files_of(input, 3);
   DataConfig config;

@@ -1,4 +1,4 @@
-// Each optimiser against its formula, worked out by hand for one weight.
+// Each optimiser against its formula, computed by hand for one weight.
 
 #include "optim/optimizer.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 class Optimizers : public testing::TestWithParam<std::string> {
  protected:
-  // The weight 1 after steps with these gradients at a rate of 0.1.
+  // A weight of 1 after steps with these gradients at a learning rate of 0.1.
   float after(const OptimizerConfig& config, const std::vector<float>& gradients, float scale = 1) {
     const auto device = make_device({.name = GetParam()});
     Optimizer optimizer(config, *device, 1);
@@ -81,7 +81,7 @@ TEST_P(Optimizers, AGradientOfZeroMovesNothing) {
 
 TEST_P(Optimizers, GradientsAreScaledOnTheWay) {
   EXPECT_NEAR(after({.name = "sgd"}, {0.5f}, 0.25f), 1 - 0.0125, 1e-6);
-  // Decay is not: clipping is about gradients.
+  // Weight decay is not scaled.
   EXPECT_NEAR(after({.name = "sgd", .weight_decay = 0.2}, {0.5f}, 0.25f), 1 - 0.0325, 1e-6);
   EXPECT_NEAR(after({.name = "momentum"}, {0.5f, 1.0f}, 0.5f), 1 - 0.025 - 0.0725, 1e-6);
 }
@@ -101,7 +101,7 @@ TEST(Optimizer, AMisspelledNameIsCorrected) {
 
 TEST(Optimizer, StepsOnlyOnTheWeightsItIsGiven) {
   const auto device = make_device({.name = "cpu", .threads = 2});
-  constexpr size_t count = 1003;  // no whole number of vectors
+  constexpr size_t count = 1003;  // not a whole number of vectors
   Optimizer optimizer({.name = "adam"}, *device, count);
   std::vector<float> weights(count + 5, 2.0f), gradients(count + 5, 1.0f);
   optimizer.step(std::span(weights).first(count), std::span(gradients).first(count), 0.5f, 1);

@@ -65,7 +65,7 @@ TEST(Schedule, TheFallStartsAfterTheWarmUp) {
   const ScheduleConfig warm{.name = "linear", .warmup_epochs = 4};
   EXPECT_DOUBLE_EQ(rate(warm, 2), 0.05);
   EXPECT_DOUBLE_EQ(rate(warm, 4), 0.1);
-  EXPECT_NEAR(rate(warm, 12), 0.05, 1e-12);  // half of the 16 epochs that are left
+  EXPECT_NEAR(rate(warm, 12), 0.05, 1e-12);  // half of the remaining 16 epochs
   EXPECT_NEAR(rate(warm, 20), 0, 1e-12);
 }
 

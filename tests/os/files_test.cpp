@@ -1,4 +1,4 @@
-// Files are written whole or not at all, and what stands in the way is named.
+// Files are written completely or not at all, and errors give the reason.
 
 #include "os/files.h"
 
@@ -18,7 +18,7 @@ int synced_folders = 0;
 
 }  // namespace
 
-// In place of the C library's, to see what is synced.
+// Replaces the C library's function, to count synced folders.
 extern "C" int fsync(int file) {
   struct stat info {};
   if (::fstat(file, &info) == 0 && S_ISDIR(info.st_mode)) ++synced_folders;
@@ -67,7 +67,7 @@ TEST_F(Files, AFullDiskLeavesTheOldContentAndNothingElse) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
-// Somebody else who may write to the folder must not choose which file is overwritten.
+// Another user with write access to the folder must not choose which file is overwritten.
 TEST_F(Files, LinksInTheWayAreReplacedAndWhatTheyPointToStays) {
   write_file(folder_ / "victim", "precious");
   const auto linked = [&](const char* name) {

@@ -7,8 +7,7 @@
 
 namespace lockstep {
 
-// While it lives no file of this process grows, as on a full disk; the reason given is "File too
-// large".
+// While it exists no file of this process can grow, as on a full disk; errors say "File too large".
 class FullDisk {
  public:
   FullDisk() : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -23,7 +23,8 @@ inline std::vector<float> random_values(int64_t count, uint64_t stream, float sc
   return values;
 }
 
-// The sizes of what a kernel works on, in floats; rows may be fewer than the batch.
+// Sizes of a kernel's operands, in floats; `in` and `out` per row. There may be fewer rows than the
+// batch.
 struct Sizes {
   int64_t batch, rows, in, out, weights, state = 0;
 };
@@ -41,7 +42,7 @@ struct Outputs {
   std::vector<float> y, dx, gradients, state;
 };
 
-// One forward and one backward pass, with memory exactly as large as the kernel asks for.
+// One forward and one backward pass, with exactly the memory that the kernel needs.
 inline Outputs run_kernel(Kernel& kernel, const Sizes& s, const Inputs& in, bool wants_dx = true,
                           bool accumulate = false, bool training = true,
                           const SparseRows* sparse = nullptr, TouchedRows* touched = nullptr) {
@@ -74,7 +75,7 @@ inline Outputs run_kernel(Kernel& kernel, const Sizes& s, const Inputs& in, bool
   return out;
 }
 
-// Each value within `tolerance` of the largest value of its array.
+// Errors are relative to the largest expected value.
 inline void expect_near(const std::vector<float>& got, const std::vector<float>& expected,
                         const std::string& what, double tolerance = 2e-5) {
   ASSERT_EQ(got.size(), expected.size()) << what;

@@ -6,9 +6,9 @@
 #include "os/buffer.h"
 #include "tensor/onednn/convolutions.h"
 
-// oneDNN's convolutions, for any shape, in a library of their own (convolutions.h). Each thread
-// runs primitives of its own over its samples, so that oneDNN's threads are never used; pooling and
-// relu are done here.
+// oneDNN's convolutions, for any shape, in a separate library (convolutions.h). Each thread runs
+// its own primitives on its samples, so that oneDNN's threads are never used; pooling and relu are
+// done here.
 
 extern "C" void omp_set_num_threads(int);
 
@@ -23,7 +23,7 @@ struct Engine {
   dnnl::stream stream{engine};
 };
 
-// Descriptors of what the caller holds: padded images, dense outputs, weights as stored.
+// Layouts of the caller's memory: padded images, dense outputs, weights as stored.
 struct Descriptors {
   memory::desc x, y, weights;
   Dims strides, border_low, border_high;
@@ -39,15 +39,15 @@ struct Descriptors {
                            memory::format_tag::ohwi);
     strides = {s.window.stride_y, s.window.stride_x};
     border_low = padded ? Dims{0, 0} : Dims{s.window.pad_y, s.window.pad_x};
-    // What a cut output leaves unread is a negative border, which oneDNN refuses; callers cut
-    // instead.
+    // The part of the image that a cut output does not read would be a negative border, which
+    // oneDNN refuses; callers pass a smaller image instead.
     const PaddedExtent e = window_extent(s);
     border_high = {std::max<int64_t>(0, e.rows - image.height() - border_low[0]),
                    std::max<int64_t>(0, e.columns - image.width() - border_low[1])};
   }
 };
 
-// Runs a primitive, moving each argument into the layout that the primitive prefers and back.
+// Runs a primitive; reorders arguments into the layouts it prefers, and results back.
 class Call {
  public:
   Call(Engine& engine, const dnnl::primitive& primitive) : engine_(engine), primitive_(primitive) {}
@@ -156,7 +156,7 @@ class OneDnnForward final : public ConvForward {
   ThreadPool& pool_;
 };
 
-// The gradients of pooled outputs, back in the places of their winners.
+// The gradients of pooled outputs at the pixels of their winners, 0 elsewhere.
 const float* spread(const ConvSpec& s, int64_t rows, const float* dy, const uint8_t* winners,
                     std::byte* scratch) {
   if (!s.max_pool) return dy;
@@ -184,7 +184,7 @@ class OneDnnWeightGradient final : public ConvWeightGradient {
            sizeof(float);
   }
 
-  // All samples by one thread: a sum over samples must not depend on how many threads there are.
+  // A single thread: a sum over samples must not depend on the number of threads.
   void run(int64_t rows, const PaddedImages& x, const float* dy, const uint8_t* winners, float* dw,
            bool accumulate, std::byte* scratch) override {
     const float* dz = spread(s_, rows, dy, winners, scratch);
@@ -247,7 +247,7 @@ class OneDnnInputGradient final : public ConvInputGradient {
   }
 
  private:
-  // The part of the image that the outputs look at.
+  // The part of the image that the outputs read.
   Shape used() const {
     return {s_.window.rows_for(s_.out.height(), s_.in.height()),
             s_.window.columns_for(s_.out.width(), s_.in.width()), s_.in.channels()};

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// What the library lockstep_onednn offers. It is loaded when a convolution first asks for it:
-// oneDNN's 40 MB cost every start a millisecond, and most runs never need them.
+// Interface of the library lockstep_onednn. It is loaded when a convolution first needs it:
+// oneDNN's 40 MB would add a millisecond to every start, and most runs never need them.
 struct OneDnnConvolutions {
   std::unique_ptr<ConvForward> (*forward)(const ConvSpec&, ThreadPool&);
   std::unique_ptr<ConvWeightGradient> (*weight_gradient)(const ConvSpec&, ThreadPool&);

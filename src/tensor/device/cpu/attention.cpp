@@ -27,7 +27,7 @@ HWY_INLINE Vec largest_of(const float* values, int64_t count) {
 }
 
 // s = softmax(scale * s) over the first `count`; the rest up to `length` become 0. Returns the
-// logarithm of the sum of exponentials, from which the row can be made again.
+// logarithm of the sum of exponentials, from which the row can be recomputed.
 float softmax_row(float* s, int64_t count, int64_t length, float scale) {
   const Floats d;
   const Vec factor = hn::Set(d, scale), most = largest_of(s, count);
@@ -110,8 +110,8 @@ namespace {
 
 constexpr int64_t query_block = 64;
 
-// Queries are taken in blocks, each against the keys up to its last position: the other half of the
-// scores is never computed. No score outlives its block; the backward pass makes them again.
+// Queries are processed in blocks, each against the keys up to its last position: scores of
+// later keys are never computed. Scores are kept per block only; backward recomputes them.
 class CpuAttention final : public Kernel {
  public:
   CpuAttention(const AttentionSpec& spec, ThreadPool& pool)
@@ -149,7 +149,7 @@ class CpuAttention final : public Kernel {
   }
 
  private:
-  // One head of one sample: where its numbers are.
+  // Operands of one head of one sample.
   struct Head {
     int64_t sample, head;
     const float *q, *k, *v;  // of position 0
@@ -157,7 +157,7 @@ class CpuAttention final : public Kernel {
     float* y;
     float* log_sums;
   };
-  // What one thread works in.
+  // Scratch memory of one thread.
   struct Work {
     float *scores, *gradients, *dropped;
     std::byte* gemm;
@@ -202,7 +202,7 @@ class CpuAttention final : public Kernel {
     return h;
   }
 
-  // Keys and values of these positions join those of the past.
+  // Appends keys and values of these positions to those of the past.
   void remember(const Pass& p) const {
     float* keys = reinterpret_cast<float*>(p.memory) + p.past * s_.width;
     float* values = keys + s_.context * s_.width;
@@ -288,7 +288,7 @@ class CpuAttention final : public Kernel {
                .c_stride = stride(),
                .accumulate = true},
               w.gemm);
-    run_alone({.m = queries,  // of the scores: dy v^T
+    run_alone({.m = queries,  // gradient of the scores: dy v^T
                .n = keys,
                .k = width_,
                .a = row_major(dy, s_.width),

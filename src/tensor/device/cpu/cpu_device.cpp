@@ -26,7 +26,7 @@ void CpuDevice::squared_norms(std::span<const float> values, std::span<const siz
   std::vector<Chunk> chunks;
   for (size_t tensor = 0, at = 0; tensor < ends.size(); ++tensor) {
     sums[tensor] = 0;
-    if (ends[tensor] - at <= chunk && values.size() <= 2 * chunk) {  // nothing to share out
+    if (ends[tensor] - at <= chunk && values.size() <= 2 * chunk) {  // too small to split
       sums[tensor] = sum_of_squares(values.data() + at, static_cast<int64_t>(ends[tensor] - at));
       at = ends[tensor];
     }

@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// The processor: vector kernels of our own (Highway picks the instruction set at run time), oneDNN
-// where it is better. Results do not depend on the number of threads.
+// CPU kernels: our own, vectorised (Highway selects the instruction set at run time), and oneDNN's
+// convolutions where they are cheaper. Results do not depend on the number of threads.
 class CpuDevice final : public HostMemoryDevice {
  public:
   explicit CpuDevice(int threads) : pool_(threads) {}

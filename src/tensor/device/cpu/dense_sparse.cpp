@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-// Dense weights for sparse inputs: a row of weights is read, and its gradient written, for each
-// value that is there. Threads share the outputs, so that each adds in the same order as one would.
+// Dense weights for sparse inputs: each input value reads one row of weights, and adds to one row
+// of gradients. For gradients threads split the outputs, so that their number does not change sums.
 class CpuSparseDense final : public Kernel {
  public:
   CpuSparseDense(const DenseSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}

@@ -15,7 +15,7 @@ namespace lockstep::HWY_NAMESPACE {
 
 HWY_INLINE Vec set(float value) { return hn::Set(Floats(), value); }
 
-// Beyond exp(85) Highway's exponential is no number; the result is 0 in float anyway.
+// Highway's Exp is not finite for large arguments; beyond 85 the sigmoid is below 2e-37 anyway.
 HWY_INLINE Vec sigmoid(Vec x) {
   return hn::Div(set(1), hn::Add(set(1), hn::Exp(Floats(), hn::Min(hn::Neg(x), set(85)))));
 }
@@ -145,7 +145,7 @@ class CpuDropout final : public Kernel {
   CpuDropout(const DropoutSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}
   const char* name() const override { return "counter"; }
 
-  // The factors of the batch, so that backward need not draw them again.
+  // Keeps the factors of the batch, so that backward need not draw them again.
   KernelNeeds needs() const override {
     return {.stash = static_cast<size_t>(s_.batch * s_.elements) * sizeof(float)};
   }

@@ -22,7 +22,7 @@ class CpuEmbedding final : public Kernel {
     });
   }
 
-  // Threads take columns: a token may come several times.
+  // Threads split the columns, because a token may occur several times.
   void backward(const Pass& p) override {
     float* places = p.gradients + s_.places_offset();
     pool_.split(s_.width, 16, [&](int64_t begin, int64_t end, int) {

@@ -1,19 +1,19 @@
 // The two functions of Highway's library that its headers call. Debian's shared library measures a
-// timer while it is loaded, which takes 4 ms: longer than a whole small training. So on x86 they
-// are here, and only the headers are used (CMakeLists.txt); elsewhere the library is linked.
+// timer while it is loaded, which takes 4 ms, longer than a small training run. So on x86 they are
+// defined here, and only the headers are used (CMakeLists.txt); elsewhere the library is linked.
 #if defined(__x86_64__)
 
 #include <hwy/highway.h>
-#define _Bool bool  // which the next header takes from C
+#define _Bool bool  // C's _Bool, which the next header uses
 #include <sys/platform/x86.h>
 #undef _Bool
 
 namespace hwy {
 
-// As the C library found out when it started: each question to the processor itself (cpuid) costs a
-// virtual machine microseconds.
+// Uses the features that the C library detected at start: in a virtual machine each cpuid
+// instruction takes microseconds.
 int64_t SupportedTargets() {
-  int64_t targets = HWY_STATIC_TARGET;  // what every x86-64 has
+  int64_t targets = HWY_STATIC_TARGET;  // available on every x86-64
   const auto has = [&](bool supported, int64_t target) {
     if (supported) targets |= target;
   };

@@ -8,7 +8,8 @@
 namespace lockstep {
 namespace {
 
-// Mostly a few thousand outputs a step: plain loops, summed in double.
+// Softmax with labels and sigmoid rows run in vectors (loss_rows.h), the rest in plain loops. Rows
+// are summed in double.
 class CpuLoss final : public LossKernel {
  public:
   CpuLoss(const LossSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}
@@ -24,7 +25,7 @@ class CpuLoss final : public LossKernel {
   }
 
  private:
-  // Pieces of fixed size: the order of the sum does not depend on the number of threads.
+  // Blocks of fixed size: the order of the sum does not depend on the number of threads.
   LossSums softmax_rows(int64_t rows, const float* y, const Targets& targets, float* dy,
                         int64_t divisor) {
     const float scale = 1.0f / static_cast<float>(divisor);
@@ -80,7 +81,7 @@ class CpuLoss final : public LossKernel {
     }
   };
 
-  // The exponentials of the sum wait in dy for their share.
+  // dy holds the exponentials until their sum is known.
   static double softmax_row(const Row& r, float largest, int64_t divisor) {
     double sum = 0, loss = 0;
     for (int64_t o = 0; o < r.outputs; ++o) {

@@ -33,7 +33,7 @@ double sigmoid_row(const float* z, const float* target, float* dz, float scale, 
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// Of lanes beyond the row.
+// Lanes beyond the row get the value `otherwise`.
 HWY_INLINE Vec load_or(const float* from, int64_t left, float otherwise) {
   const Floats d;
   if (left >= lanes()) return hn::LoadU(d, from);
@@ -59,7 +59,7 @@ HWY_INLINE double softmax_row(const float* y, int64_t label, float* dy, float sc
     if (dy) store_part(power, dy + o, left);
   }
   const float total = hn::GetLane(hn::SumOfLanes(d, sum));
-  // Of equal outputs the first counts as the answer.
+  // Among equal outputs the first is the answer.
   correct = y[label] == largest && std::find(y, y + label, largest) == y + label;
   if (dy) {
     const Vec share = hn::Set(d, scale / total);
@@ -70,7 +70,7 @@ HWY_INLINE double softmax_row(const float* y, int64_t label, float* dy, float sc
   return std::log(double(total)) + largest - y[label];
 }
 
-// As many rows as a vector has lanes, a row a lane: for outputs that would leave it mostly empty.
+// Up to one row per lane: with few outputs, a vector per row would be mostly empty.
 template <int Outputs>
 HWY_INLINE void softmax_narrow(int64_t rows, const float* y, const int32_t* labels, float* dy,
                                float scale, LossSums& sums) {
@@ -85,7 +85,7 @@ HWY_INLINE void softmax_narrow(int64_t rows, const float* y, const int32_t* labe
   for (int o = 1; o < Outputs; ++o)
     most = hn::Max(most, values[o] = hn::GatherIndex(d, y + o, first));
   Vec powers[Outputs], sum = hn::Zero(d), own = hn::Zero(d);
-  auto answer = hn::Set(di, -1);  // of equal outputs the first
+  auto answer = hn::Set(di, -1);  // the first among equal outputs
   for (int o = Outputs - 1; o >= 0; --o) {
     answer = hn::IfThenElse(hn::RebindMask(di, hn::Eq(values[o], most)), hn::Set(di, o), answer);
     own = hn::IfThenElse(hn::RebindMask(d, hn::Eq(label, hn::Set(di, o))), values[o], own);

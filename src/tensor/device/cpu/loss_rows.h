@@ -6,10 +6,10 @@
 
 namespace lockstep {
 
-// The binary cross-entropy of one row of outputs, summed; where dz is given, its gradient × scale.
+// Binary cross-entropy summed over one row; dz, if not null, receives its gradient × scale.
 double sigmoid_loss(const float* z, const float* target, float* dz, float scale, int64_t outputs);
 
-// The cross-entropy of softmax for rows of which each has a class.
+// Softmax cross-entropy of rows with one label each; dy as dz above.
 LossSums softmax_loss(int64_t rows, const float* y, const int32_t* labels, float* dy, float scale,
                       int64_t outputs);
 

@@ -13,10 +13,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {
 
-// Channels are neighbours in memory, so all of these loop over positions with a vector of channels.
+// Channels are contiguous in memory, so vectors run over channels.
 
-// Of one sample, a channel each: the sum of x - origin and of its square. A shift near the mean
-// keeps the difference of the two large sums exact enough.
+// Per channel of one sample: the sums of x - origin and of its square. An origin near the mean
+// avoids cancellation in the variance.
 void moment_sums(const NormSpec& s, const float* x, const float* origin, float* sum,
                  float* squares) {
   const Floats d;
@@ -54,7 +54,7 @@ HWY_INLINE Vec live_gradient(const NormSpec& s, const float* dy, const float* y,
   return hn::IfThenElseZero(hn::Gt(load_part(y, left), hn::Zero(Floats())), g);
 }
 
-// Of one sample, a channel each: the sum of dy and of dy * (x - mean).
+// Per channel of one sample: the sums of dy and of dy * (x - mean).
 void gradient_sums(const NormSpec& s, const float* x, const float* y, const float* dy,
                    const float* mean, float* sum, float* dot) {
   const Floats d;
@@ -95,7 +95,7 @@ void normalise_row(const NormSpec& s, const float* x, const float* scale, const 
   for (int64_t c = 0; c < s.channels; c += lanes())
     sum = hn::Add(sum, load_part(x + c, s.channels - c));
   const Vec near = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, sum)) / count);
-  Vec rest = hn::Zero(d), squares = hn::Zero(d);  // around a mean that rounding has moved a little
+  Vec rest = hn::Zero(d), squares = hn::Zero(d);  // relative to the rounded mean
   for (int64_t c = 0; c < s.channels; c += lanes()) {
     const int64_t left = s.channels - c;
     Vec value = hn::Sub(load_part(x + c, left), near);
@@ -142,7 +142,7 @@ void normalise_row_back(const NormSpec& s, const float* x, const float* dy, cons
   }
 }
 
-// Of columns begin up to end: the gradients of scale and shift, summed over rows.
+// The gradients of scale and shift for columns begin up to end, summed over rows.
 void normalise_sums(const NormSpec& s, const float* x, const float* dy, const float* kept,
                     int64_t rows, int64_t begin, int64_t end, bool accumulate, float* d_scale,
                     float* d_shift) {
@@ -187,8 +187,8 @@ HWY_EXPORT(normalise_sums);
 
 namespace {
 
-// Sums are taken a sample at a time in float, then over samples in double and in order: the result
-// does not depend on the number of threads.
+// Sums are taken per sample in float, then over samples in double and in order: the result does
+// not depend on the number of threads.
 class CpuBatchNorm final : public Kernel {
  public:
   CpuBatchNorm(const NormSpec& spec, ThreadPool& pool) : s_(spec), pool_(pool) {}

@@ -22,8 +22,8 @@ struct Inside {
   }
 };
 
-// Channels are neighbours in memory: every loop runs over them in vectors, the tail in a masked
-// one. Where `winners` is given, it receives the position inside the image of each maximum.
+// Channels are contiguous in memory: every loop runs over them in vectors, the tail in a masked
+// one. `winners`, if not null, receives the position of each maximum in the image.
 void pool_sample(const PoolSpec& s, const float* x, float* y, int32_t* winners) {
   const Floats d;
   const hn::RebindToSigned<Floats> di;

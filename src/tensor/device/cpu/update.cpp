@@ -11,10 +11,10 @@
 #ifndef LOCKSTEP_UPDATE_FACTORS
 #define LOCKSTEP_UPDATE_FACTORS
 namespace lockstep {
-// One pass over the arena, with everything that is the same for all weights worked out before.
+// Factors that are the same for all weights, computed once per step.
 struct UpdateFactors {
   UpdateKind kind;
-  float scale;   // of the gradients
+  float scale;   // applied to the gradients
   float decay;   // added to the gradient as decay * w (all but adamw)
   float shrink;  // adamw: w *= shrink first
   float lr;      // adam: divided by the first bias correction

@@ -38,7 +38,7 @@ void add_scaled_array(float* HWY_RESTRICT into, const float* HWY_RESTRICT from, 
   for (; i < count; ++i) into[i] += scale * from[i];
 }
 
-// Sixteen sums whatever the vector, so that every machine adds in the same order.
+// Always sixteen partial sums, so that every machine adds in the same order.
 double squares(const float* values, int64_t count) {
   constexpr int64_t ways = 16;
   alignas(64) double sums[ways] = {};
@@ -51,7 +51,7 @@ double squares(const float* values, int64_t count) {
   return total;
 }
 
-// Several vectors of columns at a time: each sum waits for its last addition.
+// Several vectors of columns at a time hide the latency of the additions.
 template <int Vectors>
 HWY_INLINE void sum_vectors(const float* matrix, int64_t rows, int64_t stride, int64_t columns,
                             float* sums, bool accumulate) {

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// Loops over plain arrays, in the vectors of the machine at hand.
+// Loops over arrays, with the vector instructions of this machine.
 
 void mask_where_dead(float* dy, const float* y, int64_t count);  // dy = 0 where y <= 0
 void add_to(float* into, const float* from, int64_t count);

@@ -88,7 +88,7 @@ std::unique_ptr<UpdateKernel> GuardedDevice::prepare(const UpdateSpec& spec) {
   return std::make_unique<GuardedUpdate>(inside_->prepare(spec), *memory_);
 }
 
-// Memory may outlive the device.
+// Shares memory_, because memory may outlive the device.
 DeviceMemory GuardedDevice::allocate(size_t bytes) {
   return {memory_->reserve(bytes), bytes,
           [memory = memory_](std::byte* address) { memory->release(address); }};

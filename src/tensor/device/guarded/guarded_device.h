@@ -6,9 +6,9 @@ namespace lockstep {
 
 class GuardedMemory;
 
-// For tests: a device with memory of its own, as an accelerator has. The addresses it hands out are
-// reserved and fault on any access of the host; a device inside computes, on memory elsewhere. An
-// address that is not the device's own is an error of the program that names the operand.
+// For tests: a device with separate memory, like an accelerator. The addresses it hands out are
+// reserved and fault when the host accesses them; the device inside computes on other memory. Host
+// memory in place of device memory, or the reverse, is a Failure that names the operand.
 class GuardedDevice final : public Device {
  public:
   explicit GuardedDevice(std::unique_ptr<Device> inside);

@@ -9,7 +9,7 @@
 namespace lockstep {
 
 std::byte* GuardedMemory::reserve(size_t bytes) {
-  // One page more: the end of a range is an address too.
+  // One extra page, so that the end of a range belongs to it too.
   const size_t reserved = round_up(bytes, 4096) + 4096;
   void* address =
       ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

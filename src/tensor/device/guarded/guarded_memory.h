@@ -9,13 +9,13 @@
 
 namespace lockstep {
 
-// Pairs of memory: reserved addresses that nobody may follow, and the buffers that stand for them.
+// Maps reserved addresses, which fault on access, to the buffers that hold their data.
 class GuardedMemory {
  public:
   std::byte* reserve(size_t bytes);
   void release(std::byte* address);
 
-  // The buffer's address for a reserved one; null stays null.
+  // Translates a reserved address to the buffer's; null stays null.
   template <typename T>
   T* inside(T* address, const char* operand) const {
     return reinterpret_cast<T*>(find(reinterpret_cast<const std::byte*>(address), operand));
@@ -28,7 +28,7 @@ class GuardedMemory {
 
  private:
   struct Range {
-    size_t bytes;  // reserved: whole pages
+    size_t bytes;  // reserved, in whole pages
     Buffer buffer;
   };
   std::byte* find(const std::byte* address, const char* operand) const;

@@ -87,7 +87,7 @@ class ReferenceConv final : public Kernel {
           }
   }
 
-  // visit(pooled index, index of the first largest of its four, value)
+  // visit(pooled index, index of the first maximum of its window, value)
   template <typename Visit>
   void for_each_pooled(Visit visit, const double* z) const {
     const Shape r = s_.result();

@@ -54,10 +54,10 @@ class ReferenceDense final : public Kernel {
   }
 
  private:
-  int64_t at(int64_t i, int64_t o) const {  // of a weight
+  int64_t at(int64_t i, int64_t o) const {  // index of a weight
     return s_.transposed ? o * s_.in + i : i * s_.out + o;
   }
-  // Sparse rows with all their zeros.
+  // Sparse rows expanded to dense ones.
   std::vector<float> dense_rows(const Pass& p) const {
     std::vector<float> x(s_.sparse ? static_cast<size_t>(p.rows * s_.in) : 0);
     for (int64_t n = 0; s_.sparse && n < p.rows; ++n)

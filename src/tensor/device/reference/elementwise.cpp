@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double gelu_scale = 0.7978845608028654;  // sqrt(2 / pi): the tanh form, as GPT-2 uses
+constexpr double gelu_scale = 0.7978845608028654;  // sqrt(2 / pi): the tanh form, as in GPT-2
 
 double activate(ActivationKind kind, double x) {
   switch (kind) {

@@ -45,7 +45,7 @@ class ReferenceLoss final : public LossKernel {
         }
         break;
       }
-      case LossKind::sigmoid_cross_entropy:  // the mean over outputs, as PyTorch's
+      case LossKind::sigmoid_cross_entropy:  // mean over outputs, as in PyTorch
         for (int64_t o = 0; o < s_.outputs; ++o) {
           const double z = row[o];
           loss += (std::max(z, 0.0) - z * target(o) + std::log1p(std::exp(-std::abs(z)))) / outputs;

@@ -6,8 +6,8 @@
 namespace lockstep {
 namespace {
 
-// Element (group, member): batch normalisation groups by channel over all rows and positions, layer
-// normalisation groups by position over its channels.
+// Values are normalised in groups: in batch normalisation all rows and positions of a channel, in
+// layer normalisation all channels of a position.
 class ReferenceNorm final : public Kernel {
  public:
   explicit ReferenceNorm(const NormSpec& spec) : s_(spec) {}
@@ -35,7 +35,7 @@ class ReferenceNorm final : public Kernel {
     std::vector<double> d_scale(size_t(s_.channels)), d_shift(size_t(s_.channels));
     for (int64_t group = 0; group < groups(p.rows); ++group) {
       const Moments m = moments(p, group);
-      double sum = 0, dot = 0;  // of dxhat, and of dxhat * xhat
+      double sum = 0, dot = 0;  // sums of dxhat and of dxhat * xhat
       const auto dy_at = [&](int64_t at) {
         return s_.relu && p.y[at] <= 0 ? 0.0 : double(p.dy[at]);
       };

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// Every operation as the textbook writes it, one thread, sums in double. Other devices are tested
-// against it; it is too slow for anything else.
+// Textbook implementations of all operations, single-threaded, with sums in double. Other devices
+// are tested against it; it is too slow for anything else.
 class ReferenceDevice final : public HostMemoryDevice {
  public:
   std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override {

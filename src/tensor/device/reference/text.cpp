@@ -32,7 +32,7 @@ class ReferenceEmbedding final : public Kernel {
   }
 
  private:
-  // use(index of an output, of the two weights it is made of)
+  // use(index of an output, of its token weight, of its place weight)
   template <typename Use>
   void for_each(const Pass& p, Use use) const {
     for (int64_t i = 0; i < p.rows * s_.positions; ++i)
@@ -95,7 +95,7 @@ class ReferenceAttention final : public Kernel {
   }
 
  private:
-  // One query of one head of one sample, and the keys and values it may look at.
+  // One query of one head of one sample, and the keys and values it attends to.
   struct Query {
     int64_t sample, head, position, keys;
     const float *q, *k, *v;

@@ -11,7 +11,7 @@ struct Case {
   int64_t filters;
   Window window;
   bool relu = true, max_pool = false;
-  int64_t cut = 0;  // rows and columns of the output that nobody reads
+  int64_t cut = 0;  // rows and columns of the output that are not computed
 };
 
 ConvSpec spec_of(const Case& c, int64_t batch) {
@@ -90,7 +90,7 @@ void check_all(const Case& c, int64_t batch, int64_t rows, ThreadPool& pool, boo
   for (const ConvChoice& choice : choices) {
     const auto kernel = make_conv(spec, pool, choice);
     Outputs got = run_kernel(*kernel, sizes, inputs, true, accumulate);
-    // The reference leaves the gap between weights and bias alone only when it accumulates.
+    // The reference overwrites the gap between weights and bias unless it accumulates.
     for (int64_t i = spec.out.channels() * spec.taps();
          i < aligned_floats(spec.out.channels() * spec.taps()); ++i)
       got.gradients[size_t(i)] = expected.gradients[size_t(i)];

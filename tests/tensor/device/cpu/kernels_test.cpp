@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-// Every other CPU kernel against the plain reference device, odd shapes included.
+// All CPU kernels but convolutions against the reference device, odd shapes included.
 
 template <typename Spec>
 void check(const Spec& spec, const Sizes& sizes, const std::string& what, bool training = true) {
@@ -49,7 +49,7 @@ TEST(CpuDense, OfPositionsAndTransposedAgreesWithTheReference) {
             fmt::format("dense {}x{}x{}x{}", rows, positions, in, out));
 }
 
-// Ids instead of random numbers.
+// Inputs are token ids instead of random values.
 TEST(CpuEmbedding, AgreesWithTheReference) {
   const int64_t shapes[][5] = {{1, 1, 1, 1, 1}, {3, 5, 7, 9, 6}, {4, 16, 50, 64, 40}};
   for (const auto& [rows, positions, vocabulary, context, width] : shapes)
@@ -74,7 +74,7 @@ TEST(CpuEmbedding, AgreesWithTheReference) {
         for (const int threads : {1, 3}) {
           CpuDevice device(threads);
           Outputs got = run_kernel(*device.prepare(spec), sizes, inputs, false, accumulate);
-          for (Outputs* o : {&expected, &got})  // between the tables is nothing
+          for (Outputs* o : {&expected, &got})  // clears the padding
             std::fill(o->gradients.begin() + vocabulary * width,
                       o->gradients.begin() + spec.places_offset(), 0.0f),
                 o->gradients.resize(static_cast<size_t>(spec.places_offset() + context * width));
@@ -102,7 +102,7 @@ TEST(CpuAttention, AgreesWithTheReference) {
             fmt::format("attention {}x{}, {} heads", positions, width, heads));
 }
 
-// Two pieces of a sequence, then one position at a time, against the whole sequence.
+// A sequence in parts, some of a single position, against the whole sequence.
 TEST(CpuAttention, GoesOnWithASequence) {
   constexpr int64_t length = 90, heads = 2, width = 24;
   const auto spec = [](int64_t positions) {
@@ -140,7 +140,7 @@ TEST(CpuAttention, GoesOnWithASequence) {
   }
 }
 
-// Some 0.1 of the values, with a row that has none and a column that comes twice.
+// About a tenth of the values are present; one row is empty, and columns may occur twice.
 TEST(CpuSparseDense, AgreesWithTheReference) {
   const int64_t shapes[][3] = {{1, 1, 1}, {5, 40, 50}, {64, 500, 3}, {7, 300, 130}};
   for (const auto& shape : shapes)
@@ -333,7 +333,7 @@ TEST(CpuDevice, SumsSquaresInAnOrderThatThreadsDoNotChange) {
   EXPECT_EQ(all, norms(three, values, ends));
   const std::vector<double> expected = norms(reference, values, ends);
   for (size_t i = 0; i < ends.size(); ++i) EXPECT_NEAR(all[i], expected[i], 1e-12 * 33'000) << i;
-  // A tensor's sum does not depend on what lies around it.
+  // A tensor's sum does not depend on its neighbours.
   for (size_t i = 0, begin = 0; i < ends.size(); begin = ends[i++]) {
     const size_t count = ends[i] - begin;
     EXPECT_EQ(norms(three, std::span(values).subspan(begin, count), {&count, 1})[0], all[i]) << i;

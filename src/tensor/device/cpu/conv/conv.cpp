@@ -95,7 +95,7 @@ class CpuConv final : public Kernel {
   void backward(const Pass& p) override {
     const int64_t filters = s_.out.channels();
     const Shape result = s_.result();
-    if (s_.relu)  // with pooling too: a pooled output is dead where the result is not positive
+    if (s_.relu)  // also with pooling: a pooled output is dead if it is not positive
       pool_.split(p.rows * result.elements(), 1024, [&](int64_t begin, int64_t end, int) {
         mask_where_dead(p.dy + begin, p.y + begin, end - begin);
       });

@@ -9,24 +9,24 @@
 
 namespace lockstep {
 
-// A convolution is three jobs, and for each there are several algorithms. An algorithm says for
-// which shapes it applies and what it would cost; the device takes the cheapest (conv.cpp).
+// A convolution has three jobs: forward, weight gradient, input gradient. Each has several
+// algorithms, which estimate their cost for a shape; the device takes the cheapest (conv.cpp).
 
-// Images with their zero border laid out, so that no algorithm has to look for edges. `data` points
+// Images stored with their zero border, so that algorithms need not check for edges. `data` points
 // at the top left of the border.
 struct PaddedImages {
   const float* data;
   int64_t row_pitch, sample_pitch;  // in floats
 };
 
-// How much of the border an algorithm reads: windows of all outputs, or tiles that hang over.
+// Extent of the padded image that an algorithm reads: all windows, or tiles that go beyond them.
 struct PaddedExtent {
   int64_t rows, columns;
 };
 PaddedExtent window_extent(const ConvSpec& spec);
 
-// y = result, winners = for each pooled output, which of its four inputs won: 0..3 in reading
-// order, 4 when relu left nothing.
+// y = result, winners = for each pooled output, which of its four inputs is the maximum: 0..3 in
+// row-major order, dead_winner if relu makes it 0.
 constexpr uint8_t dead_winner = 4;
 class ConvForward {
  public:
@@ -38,8 +38,8 @@ class ConvForward {
                    float* y, uint8_t* winners, std::byte* scratch) = 0;
 };
 
-// dw (+)= the gradient; dy is of the result's shape: before pooling where the spec does not pool
-// (relu already applied to it), with winners where it does. The bias is the caller's.
+// dw (+)= the gradient. dy has the shape of result() and is 0 where relu gave 0; `winners` is given
+// if the spec pools. The caller computes the gradient of the bias.
 class ConvWeightGradient {
  public:
   virtual ~ConvWeightGradient() = default;
@@ -59,7 +59,7 @@ class ConvInputGradient {
                    float* dx, std::byte* scratch) = 0;
 };
 
-// A candidate: cost() is an estimate in nanoseconds a sample, negative where it does not apply.
+// cost() is an estimate in nanoseconds per sample, negative if the algorithm does not apply.
 template <typename Job>
 struct ConvCandidate {
   const char* name;
@@ -71,20 +71,20 @@ std::vector<ConvCandidate<ConvForward>> conv_forward_candidates();
 std::vector<ConvCandidate<ConvWeightGradient>> conv_weight_gradient_candidates();
 std::vector<ConvCandidate<ConvInputGradient>> conv_input_gradient_candidates();
 
-// The same kernel with the algorithms given by name instead of picked; for tests and benchmarks.
+// Algorithms selected by name; for tests and benchmarks.
 struct ConvChoice {
   std::string forward, weight_gradient, input_gradient;  // empty: the cheapest
 };
 std::unique_ptr<Kernel> make_conv(const ConvSpec& spec, ThreadPool& pool, const ConvChoice& choice);
 
-// For each output pixel, where its window starts in the padded image. With pooling, the four pixels
-// of a window follow each other; pixels that pooling drops are left out.
+// For each output pixel, the offset of its window in the padded image, in floats. With pooling, the
+// four pixels of a pooling window are adjacent; pixels that pooling drops are left out.
 std::vector<int64_t> window_starts(const ConvSpec& spec, int64_t row_pitch);
 
-// Where each tap of a window lies, from the window's start.
+// The offset of each tap from its window's start, in floats.
 std::vector<int64_t> tap_offsets(const ConvSpec& spec, int64_t row_pitch);
 
-// Offset of the winning pixel's window from that of its pooled window's first pixel, by winner.
+// Row and column of the winning pixel within its pooling window.
 inline int64_t winner_row(uint8_t winner) { return winner >> 1 & 1; }
 inline int64_t winner_column(uint8_t winner) { return winner & 1; }
 

@@ -7,8 +7,8 @@
 //
 #include "tensor/device/cpu/conv/window_tiles-inl.h"
 
-// Forward as a matrix product (windows × taps) · (taps × filters) that is never laid out: each row
-// of a tile reads its window where it lies in the image.
+// Forward as a matrix product (windows × taps) · (taps × filters) without a copy of the windows:
+// each row of a tile reads its window in place.
 
 #ifndef LOCKSTEP_IMPLICIT_GEMM_JOB
 #define LOCKSTEP_IMPLICIT_GEMM_JOB
@@ -17,7 +17,7 @@ struct ImplicitGemmJob {
   const ConvSpec* spec;
   PaddedImages x;
   const int64_t* starts;
-  int64_t per_sample;  // windows
+  int64_t per_sample;  // number of windows
   const float* panels;
   const float* bias;  // padded to whole panels
   float* y;
@@ -51,7 +51,7 @@ void forward_samples(const ImplicitGemmJob& job, int64_t begin, int64_t end) {
                         .length = s.window.width * s.in.channels(),
                         .pitch = job.x.row_pitch};
   HWY_ALIGN float four[12 * 32];  // three pooling windows of one panel
-  // Samples in groups whose images stay in the second-level cache while all panels pass over them.
+  // Images of a group of samples stay in the second-level cache for all panels.
   const int64_t group = std::max<int64_t>(1, 24 * 1024 / job.x.sample_pitch);
   for (int64_t n = begin; n < end; n += group) {
     const int64_t first = n * job.per_sample, last = std::min(end, n + group) * job.per_sample;

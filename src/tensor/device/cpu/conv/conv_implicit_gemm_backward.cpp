@@ -28,7 +28,8 @@ struct WeightGradientJob {
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {
 
-// dw[filter .. + Rows][column .. + 2 vectors] += over pixels, dz[pixel][filter] * window[column]
+// dw[filter .. + Rows][column .. + 2 vectors] +=
+//     the sum over pixels of dz[pixel][filter] * window[column]
 struct WeightTile {
   const float* strip;  // pixels × 6 gradients
   const float* column;
@@ -71,7 +72,7 @@ struct WeightTile {
   }
 };
 
-// The filters [f0, f1) of samples [begin, end).
+// Adds samples [begin, end) to dw of filters [f0, f1).
 void weight_gradient_filters(const WeightGradientJob& job, int64_t begin, int64_t end, int64_t f0,
                              int64_t f1, float* strips) {
   const int64_t filters = job.spec->out.channels(), taps = job.spec->taps();
@@ -100,8 +101,8 @@ void weight_gradient_filters(const WeightGradientJob& job, int64_t begin, int64_
       }
 }
 
-// Panels for dx at stride 1: a convolution of dz with the filters turned round, whose outputs are
-// the channels: panel[(ky, kx, filter)][channel].
+// Panels for dx at stride 1, a convolution of dz with the filters rotated by 180 degrees, whose
+// outputs are the channels: panel[(ky, kx, filter)][channel].
 void pack_turned_filters(const float* weights, const ConvSpec& s, int64_t panel, float* to) {
   const int64_t channels = s.in.channels(), width = tile_columns();
   const int64_t columns = std::min(width, channels - panel * width);
@@ -155,8 +156,8 @@ HWY_EXPORT(channels_in_a_panel);
 
 namespace {
 
-// Where a spec pools, the gradients of the winners in a field of zeros; pixels that pooling drops
-// are left out, in the order of window_starts.
+// With pooling: dz holds the gradients of the winners and zeros elsewhere, in the order of
+// window_starts, which leaves out pixels that pooling drops.
 void spread_winners(const ConvSpec& s, const float* dy, const uint8_t* winners, float* dz) {
   const int64_t filters = s.out.channels(), pooled = s.result().elements();
   std::fill(dz, dz + 4 * pooled, 0.0f);
@@ -296,7 +297,7 @@ class ImplicitGemmInputGradient final : public ConvInputGradient {
                                  : column_floats() + spread_floats() + padded_floats() + gemm);
   }
 
-  // Stride 1: dz in a field of zeros, convolved with the turned filters.
+  // Stride 1: dz with a border of zeros, convolved with the rotated filters.
   void turned(const float* dy, const uint8_t* winners, const float* panels, float* dx,
               float* field) const {
     const int64_t filters = s_.out.channels();
@@ -325,7 +326,7 @@ class ImplicitGemmInputGradient final : public ConvInputGradient {
      s_.window.width * filters, field_columns_ * filters, panels, s_.in.channels(), dx);
   }
 
-  // Any stride: the gradient of each window, added where the window lay.
+  // Any stride: the gradient of each window, added at the window's position.
   void scattered(const float* dy, const uint8_t* winners, const float* weights, float* dx,
                  float* memory) const {
     const int64_t channels = s_.in.channels(), length = s_.window.width * channels;
@@ -360,11 +361,11 @@ class ImplicitGemmInputGradient final : public ConvInputGradient {
   bool turns_;
   int64_t width_, panels_;
   int64_t field_rows_, field_columns_;
-  std::vector<int64_t> starts_;  // of windows: in the field (turned), or in the padded image
+  std::vector<int64_t> starts_;  // of windows, in the field (turned) or in the padded image
 };
 
 double weight_gradient_cost(const ConvSpec& s) {
-  // Windows are read in rows of whole tiles; what a row lacks of the last tile is wasted.
+  // Rows of windows are computed in whole tiles; the unused part of the last tile is wasted.
   const double length = static_cast<double>(s.window.width * s.in.channels());
   const double wasted = 16 * std::ceil(length / 16) / length;
   return s.flops() / 75 * wasted;

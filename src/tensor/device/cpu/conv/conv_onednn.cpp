@@ -11,8 +11,8 @@ const OneDnnConvolutions& onednn() {
   return *loaded;
 }
 
-// Building a primitive and reordering cost about 50 microseconds a call; of many shapes measured,
-// it is ahead of the others on few and by little (build/conv_algorithms).
+// Building a primitive and reordering take about 50 microseconds per call. Of many shapes measured,
+// oneDNN is the fastest on few, and only slightly (build/conv_algorithms).
 double cost(const ConvSpec& s) {
   return s.flops() / 60 + 50000.0 / static_cast<double>(s.batch) +
          2 * static_cast<double>(s.in.elements() + s.out.elements());

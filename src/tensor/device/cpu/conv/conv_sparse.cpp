@@ -9,20 +9,20 @@
 //
 #include "tensor/device/cpu/conv/window_tiles-inl.h"
 
-// Backward through relu and max-pooling: of each four gradients at most one is not zero, and relu
-// and dropout remove more. So the gradients that live are listed, and for each of them a row of
-// neighbouring channels is multiplied and added. Work grows with what lives, not with the image.
+// Backward through relu and max-pooling: at most one of four gradients is nonzero, and relu and
+// dropout leave fewer. The nonzero gradients ("live") are listed, and for each of them a row of
+// adjacent channels is multiplied and added. Work is proportional to them, not to the image.
 
 #ifndef LOCKSTEP_SPARSE_CONV
 #define LOCKSTEP_SPARSE_CONV
 namespace lockstep {
 
 struct LiveGradient {
-  int32_t offset;  // in floats, of what it multiplies
+  int32_t offset;  // in floats, of the row it multiplies
   float value;
 };
 
-// Segments of a row that are summed in registers: at most this many vectors.
+// Longest segment of a row that is summed in registers, in vectors.
 constexpr int64_t segment_vectors = 12;
 
 struct SparseWeightJob {
@@ -78,8 +78,8 @@ HWY_INLINE void add_rows(const float* HWY_RESTRICT base, const LiveGradient* HWY
       hn::StoreU(sum[v], d, to + v * lanes());
 }
 
-// Calls body.run<Vectors, Partial>(last) for rows of `floats`: so many vectors, of which the last
-// may have only `last` floats. At most segment_vectors.
+// Calls body.run<Vectors, Partial>(last) for rows of `floats`, at most segment_vectors vectors. The
+// last vector holds `last` floats.
 template <typename Body>
 HWY_INLINE void with_vectors(int64_t floats, const Body& body) {
   const int64_t vectors = (floats + lanes() - 1) / lanes(), last = floats - (vectors - 1) * lanes();
@@ -121,7 +121,7 @@ struct WeightSegment {
   }
 };
 
-// dw of filters [f0, f1) from pooled positions [p0, p1), counted through all samples: a list a
+// dw of filters [f0, f1) from pooled positions [p0, p1), counted across all samples: one list per
 // filter.
 void sparse_weight_gradient(const SparseWeightJob& job, int64_t p0, int64_t p1, int64_t f0,
                             int64_t f1, LiveGradient* lists, int32_t* counts) {
@@ -135,7 +135,7 @@ void sparse_weight_gradient(const SparseWeightJob& job, int64_t p0, int64_t p1, 
     const float* dy = job.dy + p * filters;
     const uint8_t* winners = job.winners + p * filters;
     LiveGradient* list = lists;
-    for (int64_t f = f0; f < f1; ++f, list += room) {  // written always, counted if it lives
+    for (int64_t f = f0; f < f1; ++f, list += room) {  // always written, counted if live
       int32_t& count = counts[f - f0];
       list[count] = {start + job.winner_offsets[winners[f] & 3], dy[f]};
       count += dy[f] != 0;
@@ -155,7 +155,7 @@ void sparse_weight_gradient(const SparseWeightJob& job, int64_t p0, int64_t p1, 
                                  .dw = job.dw + f0 * taps + ky * length + j});
 }
 
-// What one pass reads is laid together and fits the first-level cache.
+// The weights that one pass reads become contiguous and fit the first-level cache.
 void pack_segments(const float* weights, const ConvSpec& s, int64_t segment, int64_t block,
                    float* to) {
   const int64_t length = s.window.width * s.in.channels(), filters = s.out.channels();
@@ -169,8 +169,8 @@ void pack_segments(const float* weights, const ConvSpec& s, int64_t segment, int
       }
 }
 
-// The live gradients of one block of filters, a list for each pooled position and winner; offsets
-// are filters.
+// The live gradients of one block of filters, one list per pooled position and winner; offsets are
+// filters within the block.
 void list_live(const SparseInputJob& job, int64_t first_row, int64_t rows, int64_t f0, int64_t f1,
                LiveGradient* lists, int32_t* counts) {
   const int64_t filters = job.spec->out.channels();
@@ -180,7 +180,7 @@ void list_live(const SparseInputJob& job, int64_t first_row, int64_t rows, int64
     LiveGradient* list = lists + row * 4 * job.block;
     LiveGradient* ends[4] = {list, list + job.block, list + 2 * job.block, list + 3 * job.block};
     for (int64_t f = f0; f < f1; ++f) {
-      LiveGradient*& end = ends[winners[f] & 3];  // written always, counted if it lives
+      LiveGradient*& end = ends[winners[f] & 3];  // always written, counted if live
       *end = {static_cast<int32_t>(f - f0), dy[f]};
       end += dy[f] != 0;
     }
@@ -189,7 +189,7 @@ void list_live(const SparseInputJob& job, int64_t first_row, int64_t rows, int64
   }
 }
 
-// One segment of every window's row `ky` of dx.
+// One segment of row `ky` of every window of dx.
 struct InputSegment {
   const SparseInputJob& job;
   const float* packed;
@@ -315,8 +315,8 @@ class SparseWeightGradient final : public ConvWeightGradient {
   }
 
  private:
-  // Enough positions for lists that are worth their sums' way to memory and back, in bands of rows
-  // whose part of the image fits the first-level cache.
+  // Enough positions for lists that outweigh loading and storing their sums, in bands of rows whose
+  // part of the image fits the first-level cache.
   static int64_t positions_at_once(const ConvSpec& s) {
     const Shape pooled = s.result();
     const int64_t row = window_extent(s).columns * s.in.channels();
@@ -356,8 +356,8 @@ class SparseInputGradient final : public ConvInputGradient {
         rows_(std::max(window_extent(spec).rows, spec.in.height() + spec.window.pad_y)),
         columns_(std::max(window_extent(spec).columns, spec.in.width() + spec.window.pad_x)),
         starts_(pooled_starts(spec, columns_ * spec.in.channels())),
-        // As many samples at once as keep dx in the first-level cache: each pass over them reads
-        // one slice of the weights.
+        // dx of a group of samples fits the first-level cache; each pass over the group reads one
+        // slice of the weights.
         group_(std::clamp<int64_t>(8 * 1024 / sample_pitch(), 1, 32)) {}
 
   const char* name() const override { return "sparse"; }
@@ -387,7 +387,7 @@ class SparseInputGradient final : public ConvInputGradient {
       auto* lists = reinterpret_cast<LiveGradient*>(own + padded_bytes() + count_bytes());
       for (int64_t n = begin; n < end; n += group_) {
         const int64_t last = std::min(end, n + group_);
-        // Without a border the sums can be made in place.
+        // Without a border dx is summed in place.
         float* into = is_bare() ? dx + n * s_.in.elements() : padded;
         HWY_DYNAMIC_DISPATCH(sparse_input_gradient)(job, n, last, lists, counts, into);
         if (!is_bare()) copy_inside(padded, n, last, dx);
@@ -433,11 +433,11 @@ class SparseInputGradient final : public ConvInputGradient {
   int64_t group_;
 };
 
-// About a third of the pooled gradients live; each costs a row of taps.
+// About a third of the pooled gradients are live; each costs a row of taps.
 double cost(const ConvSpec& s) {
   if (!s.max_pool) return -1;
   const double pooled = static_cast<double>(s.result().elements());
-  const double wasted = s.in.channels() * s.window.width < 16 ? 3 : 1;  // short rows fill no vector
+  const double wasted = s.in.channels() * s.window.width < 16 ? 3 : 1;  // short rows waste lanes
   return pooled * (2.5 + wasted * 0.6 * 2 * static_cast<double>(s.taps()) / 60);
 }
 

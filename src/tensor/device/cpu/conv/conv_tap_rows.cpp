@@ -7,8 +7,8 @@
 //
 #include "tensor/device/cpu/conv/window_tiles-inl.h"
 
-// The weight gradient with taps as rows and filters as columns: both the image and dz are read
-// where they lie. Made for few channels, whose rows of taps are too short to be the columns.
+// The weight gradient with taps as rows and filters as columns: both the image and dz are read in
+// place. For few channels, whose rows of taps are too short to be the columns.
 
 #ifndef LOCKSTEP_TAP_ROWS
 #define LOCKSTEP_TAP_ROWS
@@ -17,7 +17,7 @@ struct TapRowsJob {
   const ConvSpec* spec;
   PaddedImages x;
   const int64_t* starts;
-  int64_t pixels;              // of a sample
+  int64_t pixels;              // per sample
   const int64_t* tap_offsets;  // within a window
   const float* dz;
   int64_t rows;

@@ -9,7 +9,7 @@
 
 // The weight gradient of a pooled convolution over few channels (a network's first). Rows of
 // channels are too short for vectors, so vectors run over filters: at each pooled position the
-// gradient is masked by winner into four, and each tap's sum takes its input from the four pixels.
+// gradient is split into four by winner, and each tap multiplies them with inputs of four pixels.
 
 #ifndef LOCKSTEP_WINNER_MASKS
 #define LOCKSTEP_WINNER_MASKS

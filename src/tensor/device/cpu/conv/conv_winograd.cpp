@@ -11,15 +11,15 @@
 // Winograd's F(2x2, 3x3): 2 × 2 outputs from a 4 × 4 tile of the image with 16 products instead of
 // 36. With B, G, A the matrices of Lavin and Gray (2016):
 //   V = B^T tile B      U = G filter G^T      y = A^T (sum over channels of U · V) A
-// One tile is one pooling window, so pooling is free. Sums are in another order than the
-// textbook's: results differ by rounding, but always in the same way.
+// One tile is one pooling window, so pooling is free. Sums are in a different order than in a
+// direct convolution: results differ by rounding, but reproducibly.
 
 #ifndef LOCKSTEP_WINOGRAD_JOB
 #define LOCKSTEP_WINOGRAD_JOB
 namespace lockstep {
 struct WinogradJob {
   PaddedImages x;
-  int64_t channels, outputs;  // of the images, of the result
+  int64_t channels, outputs;  // channels of the images, of the result
   int64_t tiles_y, tiles_x;
   int64_t height, width;  // of the result, before pooling
   const float* u;         // [panel][16][channel][2 vectors of outputs]
@@ -28,7 +28,7 @@ struct WinogradJob {
   float* y;
   uint8_t* winners;
 };
-constexpr int64_t most_winograd_rows = 48;  // tiles worked on together, a multiple of 6
+constexpr int64_t most_winograd_rows = 48;  // tiles processed together, a multiple of 6
 }  // namespace lockstep
 #endif
 
@@ -78,7 +78,7 @@ void transform_filters(const float* weights, int64_t filters, int64_t channels, 
                     u + (panel * tile_points + t) * channels * width, width);
 }
 
-// U of one panel of channels, for the input gradient: the filters turned round.
+// U of one panel of channels, for the input gradient: the filters rotated by 180 degrees.
 void transform_turned_filters(const float* weights, int64_t filters, int64_t channels,
                               int64_t panel, float* u) {
   const int64_t width = tile_columns(), first = panel * width;
@@ -132,11 +132,11 @@ HWY_INLINE void tile_outputs(const float* m, Vec (&y)[4]) {
   }
 }
 
-// Where a tile reads and writes.
+// Input and output of a tile.
 struct TilePlace {
   const float* x;
   int64_t y;          // of its first output, in floats
-  bool right, below;  // whether the outputs there lie inside the result
+  bool right, below;  // whether these outputs lie inside the result
 };
 
 TilePlace place_of(const WinogradJob& job, int64_t tile) {
@@ -150,7 +150,7 @@ TilePlace place_of(const WinogradJob& job, int64_t tile) {
           .below = oy + 1 < job.height};
 }
 
-// Adds bias, then pools or stores what lies inside the result.
+// Adds bias, then pools, or stores the outputs inside the result.
 HWY_INLINE void finish_tile(const WinogradJob& job, const TilePlace& place, int64_t f,
                             const float* m) {
   Vec y[4];
@@ -173,11 +173,11 @@ HWY_INLINE void finish_tile(const WinogradJob& job, const TilePlace& place, int6
   if (place.right && place.below) store_part(y[3], to + row + job.outputs, left);
 }
 
-// Tiles [begin, end), counted through all samples. `memory`: V of most_winograd_rows tiles, then m.
+// Tiles [begin, end), counted across all samples. `memory`: V of most_winograd_rows tiles, then m.
 void winograd_tiles(const WinogradJob& job, int64_t begin, int64_t end, float* memory) {
   const int64_t channels = job.channels, width = tile_columns();
   TilePlace places[most_winograd_rows];
-  // As many tiles as keep V in half of the second-level cache.
+  // Number of tiles whose V fits half of the second-level cache.
   const int64_t group =
       std::clamp<int64_t>(48 * 1024 / (tile_points * channels) / 6 * 6, 6, most_winograd_rows);
   float* m = memory + tile_points * most_winograd_rows * channels;
@@ -219,7 +219,7 @@ HWY_EXPORT(winograd_panel);
 
 namespace {
 
-// What forward and the input gradient share: memory, and running over tiles.
+// Sizes of memory for forward and the input gradient.
 struct WinogradPlan {
   static constexpr int64_t tile_points = 16;
   int64_t channels, outputs, tiles_y, tiles_x;
@@ -289,7 +289,7 @@ class WinogradForward final : public ConvForward {
   WinogradPlan plan_;
 };
 
-// dx is a convolution of dz, in a border of zeros, with the filters turned round.
+// dx is a convolution of dz, with a border of zeros, with the rotated filters.
 class WinogradInputGradient final : public ConvInputGradient {
  public:
   WinogradInputGradient(const ConvSpec& spec, ThreadPool& pool)
@@ -366,7 +366,7 @@ bool is_3x3(const ConvSpec& s) {
   return w.height == 3 && w.width == 3 && w.stride_y == 1 && w.stride_x == 1;
 }
 
-// Products in the transformed domain, and transforms that every channel pays for.
+// Products in the transformed domain, plus the transforms of each channel and output.
 double tiles_cost(double tiles, double channels, double outputs, double batch) {
   outputs = std::max(outputs, 16.0);  // a panel is computed whole
   return tiles * (32 * channels * outputs / 90 + 3.5 * channels + 2.5 * outputs) +

@@ -8,8 +8,8 @@
 //
 #include "tensor/device/cpu/conv/winograd-inl.h"
 
-// The weight gradient by Winograd's F(2x2, 3x3), each step of forward (conv_winograd.cpp) turned
-// round: M' = A dz A^T for each tile, U' = the sum over tiles of M' V for each of 16 points (a
+// The weight gradient of Winograd's F(2x2, 3x3), with each step of forward (conv_winograd.cpp)
+// transposed: M' = A dz A^T for each tile, U' = the sum over tiles of M' V for each of 16 points (a
 // matrix product), dw = G^T U' G.
 
 #ifndef LOCKSTEP_WINOGRAD_WEIGHTS_JOB
@@ -20,7 +20,7 @@ struct WinogradWeightsJob {
   PaddedImages x;
   const float* dz;
   int64_t tiles_y, tiles_x;
-  int64_t first, room;  // the first tile of this chunk, how many there is room for
+  int64_t first, room;  // the first tile of this chunk, its capacity in tiles
   float* v;             // [16][tile][channel]
   float* m;             // [16][tile][filter]
 };

@@ -19,7 +19,7 @@ struct Windows {
   int64_t per_sample, sample_pitch;
   int64_t segments, length, pitch;
 
-  // The starts of windows first .. first + Rows - 1, counted through all samples.
+  // The starts of windows first .. first + Rows - 1, counted across all samples.
   template <int Rows>
   HWY_INLINE void find(int64_t first, const float* (&rows)[Rows]) const {
     int64_t n = first / per_sample, p = first % per_sample;
@@ -59,7 +59,7 @@ struct WindowTile {
   }
 };
 
-// The largest of four vectors, its relu, and which of the four it was.
+// y = the maximum of four vectors, with relu if wanted; winners = which of the four it is.
 HWY_INLINE void pool_four(Vec v0, Vec v1, Vec v2, Vec v3, bool relu, float* y, uint8_t* winners,
                           int64_t left) {
   const Floats d;

@@ -1,4 +1,4 @@
-// What Winograd's algorithms share. Included once for each instruction set.
+// Shared by the Winograd algorithms. Included once for each instruction set.
 #if defined(LOCKSTEP_WINOGRAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_WINOGRAD_INL_H_
 #undef LOCKSTEP_WINOGRAD_INL_H_

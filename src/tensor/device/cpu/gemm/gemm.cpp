@@ -14,7 +14,7 @@ namespace lockstep {
 // A block of a (row_block × depth_block floats) stays in the second-level cache, a panel of b
 // (depth_block × 2 vectors) in the first.
 constexpr int64_t row_block = 288;
-constexpr int64_t column_block = 1024;  // of c: stays in the third-level cache while k goes on
+constexpr int64_t column_block = 1024;  // of c: stays in the third-level cache for all of k
 constexpr int64_t widest_panel = 32;    // two AVX-512 vectors
 constexpr int64_t packed_a_floats = depth_block * row_block + 16;
 }  // namespace lockstep
@@ -49,11 +49,11 @@ struct TileJob {
   }
 };
 
-// Strips of 6 rows of a^T become contiguous: to[strip][i][6].
+// Packs strips of 6 rows of a, which is stored transposed: to[strip][i][6].
 void pack_strips(const float* a, int64_t rows, int64_t step, int64_t depth, float* to) {
   for (int64_t first = 0; first < rows; first += tile_rows) {
     const int64_t count = std::min(rows - first, tile_rows);
-    if (rows - first >= 8) {  // eight at a time: what is too much is overwritten by the next
+    if (rows - first >= 8) {  // stores 8 at a time; the next store overwrites the last 2
       const hn::CappedTag<float, 8> d8;
       const int64_t half = static_cast<int64_t>(hn::Lanes(d8));
       for (int64_t i = 0; i < depth; ++i)
@@ -77,7 +77,7 @@ void pack_rows(const float* b, int64_t stride, int64_t columns, int64_t depth, f
   }
 }
 
-// Rows of a become strips too: to[strip][i][6].
+// The same for row-major a: to[strip][i][6].
 void pack_row_strips(const float* a, int64_t rows, int64_t stride, int64_t depth, float* to) {
   const hn::CappedTag<float, 4> d4;
   for (int64_t first = 0; first < rows; first += tile_rows, to += depth * tile_rows) {
@@ -85,7 +85,7 @@ void pack_row_strips(const float* a, int64_t rows, int64_t stride, int64_t depth
     const float* from = a + first * stride;
     int64_t i = 0;
     if (count == tile_rows && hn::Lanes(d4) == 4) {
-      for (; i + 4 <= depth; i += 4) {  // what is stored too much is overwritten by the next
+      for (; i + 4 <= depth; i += 4) {  // transposes 6 × 4 values in registers
         const auto r0 = hn::LoadU(d4, from + i), r1 = hn::LoadU(d4, from + stride + i);
         const auto r2 = hn::LoadU(d4, from + 2 * stride + i),
                    r3 = hn::LoadU(d4, from + 3 * stride + i);
@@ -182,9 +182,9 @@ HWY_EXPORT(panel_width);
 namespace {
 
 constexpr int64_t scratch_floats = packed_a_floats + (depth_block + 1) * widest_panel;
-constexpr int64_t narrow = 4;  // columns, of which a tile's vectors would be mostly empty
+constexpr int64_t narrow = 4;  // columns: a tile's vectors would be mostly empty
 
-// A narrow result, computed as the transpose of its transpose: c^T = b^T a^T has wide rows.
+// A narrow result, computed as its transpose c^T = b^T a^T, which has wide rows.
 void narrow_block(const Gemm& g, int64_t m0, int64_t m1, float* scratch) {
   constexpr int64_t block = 64;
   float turned[narrow * block];
@@ -229,7 +229,7 @@ size_t gemm_scratch_bytes(int threads) {
 void run(const Gemm& gemm, ThreadPool& pool, std::byte* scratch) {
   float* memory = reinterpret_cast<float*>(scratch);
   const int64_t width = HWY_DYNAMIC_DISPATCH(panel_width)();
-  // Wide results are split by columns, so that each thread packs panels of b of its own.
+  // Wide results are split by columns, so that each thread packs its own panels of b.
   if (gemm.n >= 4 * width * pool.threads())
     pool.split(gemm.n, width, [&](int64_t begin, int64_t end, int member) {
       block(gemm, 0, gemm.m, begin, end, memory + member * scratch_floats);

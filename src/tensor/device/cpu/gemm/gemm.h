@@ -17,9 +17,9 @@ struct Matrix {
 inline Matrix row_major(const float* data, int64_t columns) { return {data, columns, 1}; }
 inline Matrix transposed(const float* data, int64_t columns) { return {data, 1, columns}; }
 
-// c = relu(a b + bias) (+ c), c row-major. The order of a sum depends on k alone: neither the
-// number of rows nor of threads changes a bit of the result. (One row times a transposed b has an
-// order of its own, so that b is read at the speed of memory: a language model's next word. So have
+// c = relu((c +) a b + bias), c row-major. The order of a sum depends on k alone: neither the
+// number of rows nor of threads changes a bit of the result. (Exceptions with a different order:
+// one row times a transposed b, to read b at memory speed for a language model's next word; and
 // results of up to four columns.)
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
@@ -27,7 +27,7 @@ struct Gemm {
   float* c = nullptr;
   int64_t c_stride = 0;
   bool accumulate = false;
-  const float* bias = nullptr;  // readable to the end of its last cache line
+  const float* bias = nullptr;  // one value per column; null: none
   bool relu = false;
 };
 
@@ -35,7 +35,7 @@ constexpr int64_t depth_block = 256;  // terms summed in registers before they a
 
 size_t gemm_scratch_bytes(int threads);
 void run(const Gemm& gemm, ThreadPool& pool, std::byte* scratch);
-// The same within one thread; for callers that are inside a split loop already.
+// The same within one thread, for callers inside ThreadPool::split.
 void run_alone(const Gemm& gemm, std::byte* scratch);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::HWY_NAMESPACE {
 
-// One row of c, columns n0 up to n1, where b^T lies in memory: a product of vectors each.
+// One row of c, columns n0 up to n1, where b is stored transposed: one dot product per column.
 void row_block_dot_b(const Gemm& g, int64_t n0, int64_t n1) {
   const Floats d;
   constexpr int64_t at_once = 4;
@@ -43,8 +43,8 @@ void row_block_dot_b(const Gemm& g, int64_t n0, int64_t n1) {
   }
 }
 
-// One row of c, columns n0 up to n1: rows of b are read from end to end, a few at a time, as memory
-// likes it. Each sum is taken in the order of gemm_block's.
+// One row of c, columns n0 up to n1: reads a few rows of b at a time from end to end, which suits
+// the memory. Sums are in the same order as in gemm_block.
 void row_block_times_b(const Gemm& g, int64_t n0, int64_t n1, float* sums) {
   const Floats d;
   constexpr int64_t at_once = 8;
@@ -80,7 +80,7 @@ void row_block_times_b(const Gemm& g, int64_t n0, int64_t n1, float* sums) {
   }
 }
 
-// Sums of so few terms that the rows of b stay in registers while all of a goes by.
+// Sums of few terms: the rows of b stay in registers for all rows of a.
 template <int Depth, bool Right>
 HWY_INLINE void shallow_panel(const Gemm& g, int64_t m0, int64_t m1, int64_t j, int64_t columns) {
   const Floats d;
@@ -103,7 +103,7 @@ HWY_INLINE void shallow_panel(const Gemm& g, int64_t m0, int64_t m1, int64_t j, 
   }
   const Vec bias0 = g.bias ? left_of(g.bias + j) : hn::Zero(d);
   const Vec bias1 = g.bias ? right_of(g.bias + j) : hn::Zero(d);
-  const Gemm local = g;  // of which the compiler knows that no store changes it
+  const Gemm local = g;  // a copy, which no store through c can change
   const float* a = local.a.data + m0 * local.a.row_stride;
   float* c = local.c + m0 * local.c_stride + j;
   for (int64_t row = m0; row < m1; ++row, a += local.a.row_stride, c += local.c_stride) {
@@ -154,8 +154,8 @@ void shallow_columns(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t 
   }
 }
 
-// A few columns, each a product of vectors with the rows of a; eight sums at most, so that AVX2 and
-// AVX-512 agree. b_columns: the columns of b, each k_padded floats, zeros behind k.
+// A few columns: dot products with the rows of a. At most eight lanes, so that AVX2 and AVX-512
+// agree. b_columns: the columns of b, each padded with zeros from k to k_padded floats.
 template <int Columns>
 HWY_INLINE void narrow_rows(const Gemm& g, int64_t m0, int64_t m1, const float* b_columns,
                             int64_t k_padded) {

@@ -1,4 +1,4 @@
-// The inner product of everything: a tile of up to 6 rows × 2 vectors held in registers. Included
+// Inner loop of matrix products: a tile of up to 6 rows × 2 vectors held in registers. Included
 // once for each instruction set (Highway's foreach_target).
 #if defined(LOCKSTEP_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_TILE_INL_H_
@@ -24,8 +24,8 @@ constexpr int64_t tile_rows = 6;  // 6 × 2 sums, 2 of b and 1 of a fill AVX2's 
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Floats())); }
 HWY_INLINE int64_t tile_columns() { return 2 * lanes(); }
 
-// The first `left` lanes, fewer than all; the others read as 0. Where vectors have 128 bits Highway
-// would touch all of them, in memory that may not be ours.
+// Loads the first `left` lanes, fewer than all; the others are 0. With 128-bit vectors Highway
+// would read all lanes, possibly from memory that is not ours.
 template <typename D, typename T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_first(D d, const T* from, int64_t left) {
   if constexpr (HWY_MAX_BYTES > 16) {
@@ -48,7 +48,7 @@ HWY_INLINE void store_first(hn::Vec<D> value, D d, T* to, int64_t left) {
   }
 }
 
-// The same for any `left`: all, if there are more.
+// The same for any `left`, all lanes if it is larger.
 HWY_INLINE Vec load_part(const float* from, int64_t left) {
   const Floats d;
   return left >= lanes() ? hn::LoadU(d, from) : load_first(d, from, left);
@@ -119,7 +119,7 @@ struct Tile {
   }
 };
 
-// Calls body.template operator()<rows>() with the number of rows as a constant.
+// Calls body.run<min(rows, 6)>().
 template <typename Body>
 HWY_INLINE void with_rows(int64_t rows, const Body& body) {
   switch (rows) {
@@ -138,8 +138,8 @@ HWY_INLINE void with_rows(int64_t rows, const Body& body) {
   }
 }
 
-// to[i * width + j] = from[j * stride + i] for j < columns, 0 for the rest of the width: lays the
-// transpose of `columns` rows of `from` out as a panel. Works in 4 × 4 blocks.
+// to[i * width + j] = from[j * stride + i] for j < columns, 0 for the rest of the width: stores the
+// transpose of `columns` rows of `from` as a panel. Works in 4 × 4 blocks.
 HWY_INLINE void transpose_panel(const float* from, int64_t stride, int64_t columns, int64_t count,
                                 float* to, int64_t width) {
   const hn::CappedTag<float, 4> d4;
