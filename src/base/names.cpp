@@ -58,14 +58,14 @@ void expect_name(const std::string& name, const std::string& where) {
   const std::string shown = printable(name);
   const char* wrong = name.empty()                          ? "is empty"
                       : name[0] == '.'                      ? "starts with a dot"
-                      : name.find('/') != std::string::npos ? "has a '/' in it"
-                      : shown != name                       ? "has control characters in it"
-                      : name.size() > longest_name          ? "is too long"
-                                                            : nullptr;
+                      : name.find('/') != std::string::npos ? "contains a '/'"
+                      : shown != name              ? "contains control characters or is not UTF-8"
+                      : name.size() > longest_name ? "is too long"
+                                                   : nullptr;
   if (wrong)
     throw UserError(
         "{}: the name '{}' {}; a name becomes a folder: letters, digits, spaces and signs other "
-        "than '/' are fine, up to {} bytes, without a dot in front",
+        "than '/' are allowed, up to {} bytes, without a leading dot",
         where, shown.size() > longest_name + 100 ? shown.substr(0, longest_name) + "..." : shown,
         wrong, longest_name);
 }

@@ -14,10 +14,10 @@ template <typename Json>
 Json parse_object(const std::string& text, const std::string& where, int deepest) {
   std::set<std::string> keys;
   const auto watch = [&](int depth, typename Json::parse_event_t event, Json& value) {
-    if (depth > deepest) throw UserError("{} is nested more than {} deep", where, deepest);
+    if (depth > deepest) throw UserError("{} is nested more than {} levels deep", where, deepest);
     if (depth == 1 && event == Json::parse_event_t::key &&
         !keys.insert(value.template get<std::string>()).second)
-      throw UserError("{}: '{}' is there twice", where, value.template get<std::string>());
+      throw UserError("{}: '{}' appears twice", where, value.template get<std::string>());
     return true;
   };
   Json json = Json::parse(text, watch, false);

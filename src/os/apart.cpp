@@ -62,9 +62,9 @@ std::string run_apart(const std::function<std::string()>& work) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status))
-    throw Failure("a process that worked on this was ended by signal {} ({})", WTERMSIG(status),
+    throw Failure("a child process was killed by signal {} ({})", WTERMSIG(status),
                   ::strsignal(WTERMSIG(status)));
-  if (text.empty()) throw Failure("a process that worked on this ended without an answer");
+  if (text.empty()) throw Failure("a child process exited without a result");
   if (text[0] == 'u') throw UserError("{}", text.substr(1));
   if (text[0] == 'f') throw Failure("{}", text.substr(1));
   return text.substr(1);

@@ -42,7 +42,7 @@ std::optional<Digests> read_digests(const fs::path& folder) {
   const auto damaged = [&] {
     return UserError(
         "{} is damaged: its lines do not match its own last line; restore it from a copy, or "
-        "remove it to do without these checks",
+        "remove it to skip these checks",
         path.string());
   };
   const std::string text = read_text(path);

@@ -114,8 +114,8 @@ std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
   const bool compressed = raw.size() >= 2 && raw[0] == 0x1f && raw[1] == 0x8b;
   if (!compressed) {
     if (raw.size() > limit)
-      throw UserError("{} holds {} bytes, more than the {} expected at most", path.string(),
-                      raw.size(), limit);
+      throw UserError("{} holds {} bytes; at most {} were expected", path.string(), raw.size(),
+                      limit);
     return raw;
   }
   z_stream stream{};
@@ -138,7 +138,7 @@ std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
     content.insert(content.end(), chunk.begin(), chunk.end() - stream.avail_out);
     if (content.size() > limit)
       throw UserError(
-          "{} unpacks to more than the {} bytes expected at most; is it the right file?",
+          "{} unpacks to more than {} bytes, the most that was expected; is it the right file?",
           path.string(), limit);
   }
   return content;

@@ -25,7 +25,8 @@ void* load_symbol(const std::string& library, const std::string& symbol) {
     const char* reason = ::dlerror();
     reasons += fmt::format("\n  {}", reason ? reason : "no such symbol");
   }
-  throw Failure("cannot load {}; install lockstep again, with its packages:{}", library, reasons);
+  throw Failure("cannot load {}; reinstall lockstep and the packages it needs:{}", library,
+                reasons);
 }
 
 }  // namespace lockstep

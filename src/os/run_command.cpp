@@ -22,7 +22,7 @@ std::string last_line(const fs::path& log) {
   while (!text.empty() && std::strchr("\n\r ", text.back())) text.pop_back();
   const size_t start = text.rfind('\n');
   if (start != std::string::npos) text.erase(0, start + 1);
-  return text.empty() ? "it said nothing" : text.substr(0, 300);
+  return text.empty() ? "it printed nothing" : text.substr(0, 300);
 }
 
 // Output goes to a log rather than a pipe, which would have to be read while the program runs.

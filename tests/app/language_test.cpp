@@ -229,7 +229,7 @@ TEST_F(Language, BadDirectoriesAreExplained) {
   expect_says(with("\"n_head\": 2", "\"n_head\": 3"), {"n_head = 3 does not divide n_embd = 16"});
   expect_says(with("\"n_layer\": 2", "\"n_layer\": 999999999"), {"'n_layer' is 999999999", "1000"});
   expect_says(with("\"n_layer\": 2", "\"n_layer\": \"two\""), {"'n_layer' is \"two\""});
-  expect_says(with("\"n_layer\": 2", "\"n_layer\": 2, \"n_layer\": 3"), {"is there twice"});
+  expect_says(with("\"n_layer\": 2", "\"n_layer\": 2, \"n_layer\": 3"), {"appears twice"});
   expect_says(with("\"model_type\": \"gpt2\"", "\"model_type\": \"llama\""), {"llama", "gpt2"});
   expect_says(with("gelu_new", "relu"), {"activation_function", "relu"});
   expect_says(with("{", std::string(500, '[')), {"config.json"});

@@ -10,13 +10,13 @@ inline constexpr auto enum_texts<Fruit> = std::array{"apple", "blood-orange"};
 
 namespace {
 
-TEST(EnumText, GoesThereAndBack) {
+TEST(EnumText, ConvertsBothWays) {
   EXPECT_STREQ(to_text(Fruit::blood_orange), "blood-orange");
   EXPECT_EQ(from_text<Fruit>("blood-orange"), Fruit::blood_orange);
   EXPECT_EQ(from_text<Fruit>("apple"), Fruit::apple);
 }
 
-TEST(EnumText, KnowsWhatIsNoText) {
+TEST(EnumText, RefusesUnknownTexts) {
   EXPECT_EQ(from_text<Fruit>("blood_orange"), std::nullopt);
   EXPECT_EQ(from_text<Fruit>(""), std::nullopt);
 }

@@ -36,14 +36,14 @@ TEST(Names, AreNotPaths) {
   EXPECT_NE(refusal(std::string("a\0b", 3)), "");
 }
 
-TEST(Printable, ReplacesWhatATerminalWouldObey) {
+TEST(Printable, EscapesControlCharacters) {
   EXPECT_EQ(printable("plain, été, 名, \U0001f600"), "plain, été, 名, \U0001f600");
   EXPECT_EQ(printable("a\x1b[2Jb"), "a\\x1b[2Jb");
   EXPECT_EQ(printable("a\x7f\r\n\t"), "a\\x7f\\x0d\\x0a\\x09");
   EXPECT_EQ(printable("\xc2\x9b[2J"), "\\xc2\\x9b[2J");  // C1: another form of ESC [
 }
 
-TEST(Printable, ReplacesBytesThatAreNotUtf8) {
+TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("a\xff"
                       "b"),
             "a\\xffb");

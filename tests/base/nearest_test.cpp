@@ -12,15 +12,15 @@ TEST(Nearest, ForgivesAFewEdits) {
   EXPECT_EQ(nearest("tarin.batch", keys), "train.batch");
 }
 
-TEST(Nearest, TakesTheLastPartOfAKeyForTheKey) { EXPECT_EQ(nearest("lr", keys), "optimizer.lr"); }
+TEST(Nearest, MatchesTheLastPartOfAKey) { EXPECT_EQ(nearest("lr", keys), "optimizer.lr"); }
 
-TEST(Nearest, SaysNothingWhenNothingIsNear) {
+TEST(Nearest, IsEmptyWhenNothingIsClose) {
   EXPECT_EQ(nearest("xyzzy", keys), "");
   EXPECT_EQ(nearest("", keys), "");
   EXPECT_EQ(nearest("lr", {}), "");
 }
 
-TEST(Nearest, DoesNotDwellOnNoise) { EXPECT_EQ(nearest(std::string(100'000, 'x'), keys), ""); }
+TEST(Nearest, IgnoresVeryLongWords) { EXPECT_EQ(nearest(std::string(100'000, 'x'), keys), ""); }
 
 TEST(Suggestion, IsTheNearestOrTheWholeList) {
   EXPECT_EQ(suggestion("adma", {"sgd", "adam"}), "did you mean 'adam'?");

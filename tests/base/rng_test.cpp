@@ -34,7 +34,7 @@ TEST(Rng, EveryPartOfTheKeyMatters) {
   EXPECT_EQ(streams.size(), 3u * 4 * 3 * 3);
 }
 
-TEST(Rng, NumbersCanBeReachedByTheirPlace) {
+TEST(Rng, BlocksGiveNumbersByIndex) {
   Rng rng(1, Purpose::dropout);
   const std::vector<uint32_t> numbers = first_numbers(rng);
   for (uint64_t block = 0; block < 4; ++block)
@@ -69,7 +69,7 @@ TEST(Rng, NormalNumbersHaveMeanZeroAndDeviationOne) {
   EXPECT_NEAR(squares / 100'000, 1, 0.02);
 }
 
-TEST(Rng, BelowStaysBelowAndFavoursNone) {
+TEST(Rng, BelowIsUniformAndInRange) {
   Rng rng(1, Purpose::split);
   std::map<uint64_t, int> counts;
   for (int i = 0; i < 70'000; ++i) ++counts[rng.below(7)];
@@ -81,7 +81,7 @@ TEST(Rng, BelowStaysBelowAndFavoursNone) {
   EXPECT_EQ(rng.below(1), 0u);
 }
 
-TEST(Shuffle, KeepsEveryItemAndMovesThem) {
+TEST(Shuffle, KeepsEveryItemAndChangesTheOrder) {
   std::vector<int64_t> items(1000);
   std::iota(items.begin(), items.end(), 0);
   std::vector<int64_t> shuffled = items;

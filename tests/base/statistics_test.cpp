@@ -17,7 +17,7 @@ TEST(Median, IsTheMeanOfTheTwoInTheMiddleOfAnEvenCount) {
   EXPECT_EQ(median({1e308, 1e308}), 1e308);
 }
 
-TEST(Median, OfNothingIsZero) { EXPECT_EQ(median({}), 0); }
+TEST(Median, OfAnEmptyListIsZero) { EXPECT_EQ(median({}), 0); }
 
 }  // namespace
 }  // namespace lockstep

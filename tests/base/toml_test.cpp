@@ -37,7 +37,7 @@ TEST(Toml, KeysAreDottedAndKnowTheirLine) {
   }
 }
 
-TEST(Toml, AMistakeIsFoundByLineAndColumn) {
+TEST(Toml, SyntaxErrorsNameLineAndColumn) {
   EXPECT_NE(error_of_text("a = 1\nb = = 2\n").find("my.toml line 2, column"), std::string::npos);
   EXPECT_NE(error_of_text("a = 1\na = 2\n").find("my.toml line 2"), std::string::npos);
 }
@@ -64,7 +64,7 @@ TEST(Toml, AKeyOfTooManyPartsIsRefusedBeforeItExhaustsTheStack) {
   EXPECT_EQ(parse_assignment("x={" + dots + "a=1}").first, "x");
 }
 
-TEST(Toml, DotsInTextsAndNumbersAreNoPartsOfKeys) {
+TEST(Toml, DotsInTextsAndNumbersDoNotCountAsKeyParts) {
   const std::string dots(1000, '.');
   const TomlValues values = parse_toml("a = \"" + dots + "\"  # " + dots + "\nb = '''\n" + dots +
                                            "\n" + dots + "'''\nc = \"\\\"" + dots + "\"\nd = 0.5\n",
@@ -73,7 +73,7 @@ TEST(Toml, DotsInTextsAndNumbersAreNoPartsOfKeys) {
   EXPECT_EQ(std::get<std::string>(parse_assignment("data.path=" + dots).second.data), dots);
 }
 
-TEST(Toml, DatesAreNoValues) {
+TEST(Toml, DatesAreRefused) {
   EXPECT_NE(error_of_text("x = 2026-01-01\n").find("the value of x is neither"), std::string::npos);
 }
 
@@ -95,12 +95,12 @@ TEST(Assignment, NeedsAKeyAndAnEqualsSign) {
   EXPECT_THROW(parse_assignment("=3"), UserError);
 }
 
-TEST(Assignment, OfBytesThatAreNotUtf8IsRefused) {
+TEST(Assignment, RefusesBytesThatAreNotUtf8) {
   EXPECT_THROW(parse_assignment("name=caf\xe9"), UserError);
   EXPECT_EQ(std::get<std::string>(parse_assignment("name=caf\xc3\xa9").second.data), "caf\xc3\xa9");
 }
 
-TEST(TomlString, ReadsBackAsItWas) {
+TEST(TomlString, IsReadBackUnchanged) {
   for (const std::string text : {"plain", "a \"quoted\" word", "back\\slash", "two\nlines", "tab\t",
                                  "caf\xc3\xa9", "\x01\x1f\x7f", ""}) {
     const TomlValues values = parse_toml("x = " + toml_string(text), "t");

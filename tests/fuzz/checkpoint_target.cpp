@@ -69,7 +69,7 @@ void read(const std::string& input) {
   trial.trainer.resume(folder);
   const Summary summary = trial.trainer.run(trial.observer.stop);
   expect(summary.ending == Ending::finished && trial.trainer.steps_done() == steps_of_the_run,
-         "a run that goes on ends where it was to end");
+         "a resumed run finishes after its planned number of steps");
 }
 
 // Stops within the second epoch, so that there are best weights.

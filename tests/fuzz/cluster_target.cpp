@@ -11,12 +11,12 @@ void read(const std::string& input) {
   const std::vector<std::string> files = files_of(input, 2);
   Cluster cluster = parse_cluster(files[0], "input");
   if (!files[1].empty()) disturb(cluster, files[1]);
-  expect(cluster.nodes() > 0 && cluster.nodes() <= most_nodes, "nodes are counted");
-  expect(cluster.slots() > 0 && cluster.slots() <= most_cores, "cores are counted");
+  expect(cluster.nodes() > 0 && cluster.nodes() <= most_nodes, "the number of nodes is in range");
+  expect(cluster.slots() > 0 && cluster.slots() <= most_cores, "the number of cores is in range");
   for (const int node : {0, cluster.nodes() / 2, cluster.nodes() - 1})
-    expect(cluster.speed_of(node) > 0, "a node has a speed");
+    expect(cluster.speed_of(node) > 0, "the speed of a node is positive");
   const SimulatedPoint point = place_point({}, cluster, cluster.nodes(), 0, false);
-  expect(point.nodes <= cluster.nodes(), "ranks are placed on nodes that there are");
+  expect(point.nodes <= cluster.nodes(), "ranks are placed on existing nodes");
   cluster.place(cluster.nodes(), point.per_node);
 }
 

@@ -22,7 +22,8 @@ void read(const std::string& input) {
   check(config);
   const std::string text = to_toml(config);
   try {
-    expect(to_toml(parse_config(text, "written")) == text, "a configuration is read as written");
+    expect(to_toml(parse_config(text, "written")) == text,
+           "a written configuration is read back unchanged");
   } catch (const UserError& error) {
     throw std::logic_error(std::string("a configuration that was written is refused: ") +
                            error.what());

@@ -11,7 +11,7 @@ void read(const std::string& input) {
   expect(static_cast<int64_t>(image.pixels.size()) == image.shape.elements(),
          "an image has all of its pixels");
   for (const Shape& wanted : {Shape{28, 28, 1}, Shape{7, 40, 3}})
-    expect(fit_image(image, wanted).shape == wanted, "an image is fitted to the shape wanted");
+    expect(fit_image(image, wanted).shape == wanted, "an image is fitted to the requested shape");
 }
 
 std::vector<std::string> seeds() {

@@ -17,7 +17,7 @@ void read(const std::string& input) {
   const Network network(lines, image ? Shape{28, 28, 1} : Shape{64});
   expect(network.parameter_count() >= 0, "the number of parameters does not overflow");
   expect(network.output().elements() > 0, "the output is not empty");
-  expect(network.flops() >= 0, "the number of operations is one");
+  expect(network.flops() >= 0, "the number of operations is not negative");
 }
 
 std::vector<std::string> seeds() {

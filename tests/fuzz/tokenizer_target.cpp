@@ -23,10 +23,10 @@ void read(const std::string& input) {
   const std::vector<int32_t> ids = tokenizer.encode(text);
   for (const int32_t id : ids)
     expect(id >= 0 && id < tokenizer.size(), "tokens are within the vocabulary");
-  expect(tokenizer.decode(ids) == text, "text goes there and back unchanged");
+  expect(tokenizer.decode(ids) == text, "decoding restores the text");
   for (const auto& [name, content] : tokenizer.files()) scratch_file("written/" + name, content);
   expect(Tokenizer::read(scratch_folder() / "written").encode(text) == ids,
-         "a tokenizer is read as written");
+         "a written tokenizer is read back unchanged");
 }
 
 std::vector<std::string> seeds() {

@@ -61,7 +61,7 @@ TEST_P(Optimizers, AdamFollowsItsFormula) {
   EXPECT_NEAR(after({.name = "adam"}, {0.5f, -1.0f}), 0.9 - 0.1 * m / std::sqrt(v), 3e-6);
 }
 
-TEST_P(Optimizers, AdamsEpsilonStandsOutsideTheRoot) {
+TEST_P(Optimizers, AdamsEpsilonIsOutsideTheRoot) {
   EXPECT_NEAR(after({.name = "adam", .epsilon = 0.5}, {0.5f}), 1 - 0.1 * 0.5 / (0.5 + 0.5), 2e-6);
 }
 
@@ -74,12 +74,12 @@ TEST_P(Optimizers, AdamsDecayIsPartOfTheGradientAndAdamwsIsNot) {
   EXPECT_NEAR(after({.name = "adamw", .weight_decay = 0.2}, {-0.1f}), 1 - 0.02 + 0.1, 2e-6);
 }
 
-TEST_P(Optimizers, AGradientOfZeroMovesNothing) {
+TEST_P(Optimizers, AGradientOfZeroChangesNothing) {
   for (const std::string& name : optimizer_names())
     EXPECT_EQ(after({.name = name}, {0.0f, 0.0f}), 1.0f) << name;
 }
 
-TEST_P(Optimizers, GradientsAreScaledOnTheWay) {
+TEST_P(Optimizers, GradientsAreScaledBeforeTheUpdate) {
   EXPECT_NEAR(after({.name = "sgd"}, {0.5f}, 0.25f), 1 - 0.0125, 1e-6);
   // Weight decay is not scaled.
   EXPECT_NEAR(after({.name = "sgd", .weight_decay = 0.2}, {0.5f}, 0.25f), 1 - 0.0325, 1e-6);
@@ -89,7 +89,7 @@ TEST_P(Optimizers, GradientsAreScaledOnTheWay) {
 INSTANTIATE_TEST_SUITE_P(Devices, Optimizers, testing::Values("cpu", "reference"),
                          [](const auto& info) { return info.param; });
 
-TEST(Optimizer, AMisspelledNameIsCorrected) {
+TEST(Optimizer, AMisspelledNameGetsASuggestion) {
   const auto device = make_device({.name = "cpu"});
   try {
     Optimizer({.name = "adma"}, *device, 1);

@@ -28,7 +28,7 @@ TEST(Schedule, StepDropsAtWholeMultiples) {
   EXPECT_DOUBLE_EQ(rate(step, 19.99), 0.0125);
 }
 
-TEST(Schedule, CosineFallsSlowlyFastAndSlowly) {
+TEST(Schedule, CosineFallsSlowlyAtBothEnds) {
   const ScheduleConfig cosine{.name = "cosine"};
   EXPECT_DOUBLE_EQ(rate(cosine, 0), 0.1);
   EXPECT_NEAR(rate(cosine, 5), 0.1 * (1 + std::sqrt(0.5)) / 2, 1e-12);
@@ -37,7 +37,7 @@ TEST(Schedule, CosineFallsSlowlyFastAndSlowly) {
   EXPECT_NEAR(rate(cosine, 25), 0, 1e-12);
 }
 
-TEST(Schedule, CosineAndLinearEndAtWhatIsToBeLeft) {
+TEST(Schedule, CosineAndLinearEndAtTheFinalFactor) {
   for (const char* name : {"cosine", "linear"}) {
     const ScheduleConfig schedule{.name = name, .final_factor = 0.2};
     EXPECT_NEAR(rate(schedule, 0), 0.1, 1e-12);
@@ -52,7 +52,7 @@ TEST(Schedule, LinearFallsEvenly) {
   EXPECT_NEAR(rate(linear, 15), 0.025, 1e-12);
 }
 
-TEST(Schedule, WarmUpGrowsFromNothing) {
+TEST(Schedule, WarmUpGrowsFromZero) {
   const ScheduleConfig warm{.warmup_epochs = 4};
   EXPECT_DOUBLE_EQ(rate(warm, 0), 0);
   EXPECT_DOUBLE_EQ(rate(warm, 1), 0.025);
@@ -61,7 +61,7 @@ TEST(Schedule, WarmUpGrowsFromNothing) {
   EXPECT_DOUBLE_EQ(rate(warm, 12), 0.1);
 }
 
-TEST(Schedule, TheFallStartsAfterTheWarmUp) {
+TEST(Schedule, TheDecayStartsAfterTheWarmUp) {
   const ScheduleConfig warm{.name = "linear", .warmup_epochs = 4};
   EXPECT_DOUBLE_EQ(rate(warm, 2), 0.05);
   EXPECT_DOUBLE_EQ(rate(warm, 4), 0.1);
@@ -69,7 +69,7 @@ TEST(Schedule, TheFallStartsAfterTheWarmUp) {
   EXPECT_NEAR(rate(warm, 20), 0, 1e-12);
 }
 
-TEST(Schedule, AWarmUpAsLongAsTheRunDividesByNothing) {
+TEST(Schedule, AWarmUpAsLongAsTheRunDoesNotDivideByZero) {
   for (const std::string& name : schedule_names()) {
     const ScheduleConfig warm{.name = name, .warmup_epochs = 20};
     EXPECT_TRUE(std::isfinite(rate(warm, 20))) << name;
@@ -77,14 +77,14 @@ TEST(Schedule, AWarmUpAsLongAsTheRunDividesByNothing) {
   }
 }
 
-TEST(Schedule, GrowsWithTheRanksWhenAsked) {
+TEST(Schedule, ScalesWithTheNumberOfRanksIfConfigured) {
   const ScheduleConfig scaled{.name = "linear", .warmup_epochs = 4, .scale_with_ranks = true};
   EXPECT_DOUBLE_EQ(rate(scaled, 4, 8), 0.8);
   EXPECT_DOUBLE_EQ(rate(scaled, 1, 8), 0.2);
   EXPECT_DOUBLE_EQ(rate(ScheduleConfig{}, 4, 8), 0.1);
 }
 
-TEST(Schedule, AMisspelledNameIsCorrected) {
+TEST(Schedule, AMisspelledNameGetsASuggestion) {
   try {
     rate({.name = "cosinus"}, 1);
     FAIL() << "no error";

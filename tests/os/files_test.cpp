@@ -68,7 +68,7 @@ TEST_F(Files, AFullDiskLeavesTheOldContentAndNothingElse) {
 }
 
 // Another user with write access to the folder must not choose which file is overwritten.
-TEST_F(Files, LinksInTheWayAreReplacedAndWhatTheyPointToStays) {
+TEST_F(Files, LinksAreReplacedAndTheirTargetsStay) {
   write_file(folder_ / "victim", "precious");
   const auto linked = [&](const char* name) {
     fs::remove(folder_ / name);
@@ -92,13 +92,13 @@ TEST_F(Files, LinesAreNotAppendedThroughALink) {
   EXPECT_EQ(read_text(folder_ / "victim"), "precious");
 }
 
-TEST_F(Files, ALinkToADeviceIsWhereSomebodyWantsTheLines) {
+TEST_F(Files, LinesFollowALinkToADevice) {
   fs::create_symlink("/dev/full", folder_ / "log");
   LineFile lines(folder_ / "log");
   expect_error<Failure>([&] { lines.append("a line"); }, "No space left");
 }
 
-TEST_F(Files, WhatAKilledProgramLeftAsideIsNoObstacle) {
+TEST_F(Files, ALeftoverTemporaryFileIsReplaced) {
   write_file(folder_ / "a.new", "half of someth");
   write_file(folder_ / "a", "new");
   EXPECT_EQ(read_text(folder_ / "a"), "new");
@@ -116,7 +116,7 @@ TEST_F(Files, AStagedFileChangesNothingUntilItIsCommitted) {
   EXPECT_EQ(read_text(folder_ / "a"), "new");
 }
 
-TEST_F(Files, AGroupIsCommittedInOrderUpToWhatFails) {
+TEST_F(Files, AGroupIsCommittedInOrderUpToTheFirstFailure) {
   FileGroup files;
   files.add({folder_ / "a", "1"});
   files.add({folder_ / "b", "2"});
@@ -139,13 +139,13 @@ TEST_F(Files, AGroupSyncsEachFolderOnce) {
   EXPECT_EQ(synced_folders - before, 2);
 }
 
-TEST_F(Files, AFileOfItsOwnSyncsItsFolder) {
+TEST_F(Files, ASingleFileSyncsItsFolder) {
   const int before = synced_folders;
   write_file(folder_ / "a", "x");
   EXPECT_EQ(synced_folders - before, 1);
 }
 
-TEST_F(Files, AMissingFileAndAFolderAreTheUsersMistakes) {
+TEST_F(Files, ReadingAMissingFileOrAFolderIsAUserError) {
   expect_error<UserError>([&] { read_text(folder_ / "none"); }, "No such file");
   expect_error<UserError>([&] { read_text(folder_); }, "it is a folder");
 }
@@ -156,7 +156,7 @@ TEST_F(Files, AFileWhereAFolderShouldBeIsAFailure) {
   expect_error<Failure>([&] { write_file(folder_ / "a" / "b", "x"); }, "cannot write");
 }
 
-TEST_F(Files, LinesAreThereWhenFlushed) {
+TEST_F(Files, FlushedLinesCanBeRead) {
   LineFile lines(folder_ / "log");
   lines.append("one");
   EXPECT_EQ(read_text(folder_ / "log"), "one\n");
@@ -170,7 +170,7 @@ TEST_F(Files, ALineThatDoesNotFitOnTheDiskIsAFailure) {
   expect_error<Failure>([&] { lines.append("one"); }, "/dev/full");
 }
 
-TEST_F(Files, Sha256IsTheKnownOne) {
+TEST_F(Files, Sha256MatchesAKnownDigest) {
   write_file(folder_ / "a", "abc");
   EXPECT_EQ(sha256(folder_ / "a"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

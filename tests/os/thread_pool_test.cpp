@@ -33,12 +33,12 @@ TEST(ThreadPool, SharesAreWholeGrains) {
   });
 }
 
-TEST(ThreadPool, NothingToDoIsNothingDone) {
+TEST(ThreadPool, AnEmptyLoopCallsNothing) {
   ThreadPool pool(2);
   pool.split(0, 1, [](int64_t, int64_t, int) { FAIL(); });
 }
 
-TEST(ThreadPool, AnExceptionReachesTheCallerAndTheTeamGoesOn) {
+TEST(ThreadPool, AnExceptionReachesTheCallerAndThePoolStaysUsable) {
   ThreadPool pool(3);
   for (int member = 0; member < 3; ++member)
     EXPECT_THROW(pool.split(3, 1,

@@ -121,7 +121,7 @@ TEST_F(TokenizerFiles, SayWhatIsWrongAndWhere) {
               {"nested"});
   expect_says(error(good.substr(0, good.size() - 1) + ",\"zz\":9999}", ""), {"'zz'", "9999"});
   expect_says(error(good.substr(0, good.size() - 1) + ",\"zz\":5}", ""), {"5", "twice"});
-  expect_says(error(good.substr(0, good.size() - 1) + ",\"ab\":257}", ""), {"'ab' is there twice"});
+  expect_says(error(good.substr(0, good.size() - 1) + ",\"ab\":257}", ""), {"'ab' appears twice"});
   expect_says(error(good, "a\n"), {"line 1", "two tokens"});
   expect_says(error(good, "a b\nb c\n"), {"line 2", "'bc' is not in the vocabulary"});
   expect_says(error(vocabulary_with({"ab", "abc"}), "ab c\na b\n"), {"line 1", "before"});

@@ -29,7 +29,7 @@ TEST_F(GuardedDeathTest, FaultsWhenTheHostWrites) {
   EXPECT_DEATH(memory_.floats()[3] = 1, "");
 }
 
-TEST_F(Guarded, RefusesMemoryOfTheHost) {
+TEST_F(Guarded, RefusesMemoryOfTheWrongSide) {
   std::vector<float> host(10);
   EXPECT_THROW(device_.fill(host, 1), Failure);
   EXPECT_THROW(device_.add(memory_.floats(), host), Failure);
@@ -37,7 +37,7 @@ TEST_F(Guarded, RefusesMemoryOfTheHost) {
   EXPECT_THROW(device_.upload(memory_.floats(), memory_.floats()), Failure);
 }
 
-TEST_F(Guarded, MemoryIsZeroedMovedAndComputedWith) {
+TEST_F(Guarded, AllocatesZeroedMemoryAndComputesOnIt) {
   std::vector<float> host(10, 7.0f);
   device_.download(memory_.floats(), host);
   EXPECT_EQ(host, std::vector<float>(10, 0.0f));
@@ -67,7 +67,7 @@ TEST(HostMirror, IsTheMemoryItselfWhereTheDeviceSharesIt) {
   EXPECT_EQ(mirror.floats().data(), memory.floats().data());
 }
 
-TEST_F(Guarded, AMirrorMovesOnlyThePartItIsAskedFor) {
+TEST_F(Guarded, AMirrorTransfersOnlyTheRequestedPart) {
   device_.fill(memory_.floats(), 1);
   const HostMirror mirror(&device_, memory_.floats());
   EXPECT_EQ(mirror.download(2, 3)[0], 1);

@@ -103,7 +103,7 @@ TEST(CpuConv, EveryAlgorithmAgreesWithTheReference) {
   for (const Case& c : cases()) check_all(c, 5, 5, pool, false);
 }
 
-TEST(CpuConv, FewerRowsThanPreparedAndAccumulationAgreeToo) {
+TEST(CpuConv, EveryAlgorithmAgreesForPartialBatchesAndAccumulation) {
   ThreadPool pool(1);
   for (const Case& c : cases()) check_all(c, 7, 4, pool, true);
 }

@@ -32,7 +32,7 @@ TEST(CpuDense, AgreesWithTheReference) {
             fmt::format("dense {}x{}x{}", rows, in, out));
 }
 
-TEST(CpuDense, OfPositionsAndTransposedAgreesWithTheReference) {
+TEST(CpuDense, AgreesWithTheReferenceForPositionsAndTransposedWeights) {
   const int64_t shapes[][4] = {{1, 1, 1, 1}, {3, 5, 7, 4}, {2, 17, 40, 300}, {4, 64, 33, 21}};
   for (const auto& [rows, positions, in, out] : shapes)
     for (const bool transposed : {false, true})
@@ -103,7 +103,7 @@ TEST(CpuAttention, AgreesWithTheReference) {
 }
 
 // A sequence in parts, some of a single position, against the whole sequence.
-TEST(CpuAttention, GoesOnWithASequence) {
+TEST(CpuAttention, ContinuesASequenceFromMemory) {
   constexpr int64_t length = 90, heads = 2, width = 24;
   const auto spec = [](int64_t positions) {
     return AttentionSpec{
@@ -174,7 +174,7 @@ TEST(CpuSparseDense, AgreesWithTheReference) {
     }
 }
 
-TEST(TouchedRows, AreListedInRunsAndForgotten) {
+TEST(TouchedRows, AreListedInRunsAndCleared) {
   TouchedRows touched(6, 2);
   for (const int32_t row : {4, 1, 4, 2}) touched.add(row);
   ASSERT_EQ(touched.runs().size(), 2u);
@@ -213,7 +213,7 @@ TEST(CpuActivation, AgreesWithTheReference) {
             fmt::format("activation {} of {}", static_cast<int>(kind), width));
 }
 
-TEST(CpuActivation, OfHugeNumbersIsANumber) {
+TEST(CpuActivation, StaysFiniteForHugeInputs) {
   for (const ActivationKind kind :
        {ActivationKind::sigmoid, ActivationKind::tanh, ActivationKind::gelu}) {
     CpuDevice device(1);
@@ -319,7 +319,7 @@ TEST(CpuUpdate, AgreesWithTheReferenceOverSeveralSteps) {
     }
 }
 
-TEST(CpuDevice, SumsSquaresInAnOrderThatThreadsDoNotChange) {
+TEST(CpuDevice, SquaredNormsDoNotDependOnThreadsOrNeighbours) {
   const std::vector<float> values = random_values(100'003, 1);
   const std::vector<size_t> ends = {16, 16, 50'000, 99'999, 100'003};
   const auto norms = [&](Device& device, std::span<const float> of, std::span<const size_t> until) {
