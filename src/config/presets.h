@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-// A configuration that comes with the program: presets/<name>.toml, compiled in.
+// A built-in configuration: presets/<name>.toml, compiled into the program.
 struct Preset {
   std::string name;
   std::string text;
@@ -15,7 +15,8 @@ struct Preset {
 
 const std::vector<Preset>& presets();
 
-// A preset by name or a file by path, changed by "key=value" words.
+// Reads a preset by name, or a TOML file or run folder by path, applies "key=value" changes and
+// checks the result.
 RunConfig find_config(const std::string& name_or_path, const std::vector<std::string>& changes);
 
 }  // namespace lockstep

@@ -54,7 +54,7 @@ struct Assign {
 
   std::string text() const {
     if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
-    // On a command line the text 0 looks like a number.
+    // Text such as 0 after --set was parsed as a number: take it as typed.
     if (!value.where.starts_with("--set ")) wrong_type(setting, value, "text in quotes");
     return value.where.substr(std::min(value.where.find('=') + 1, value.where.size()));
   }
@@ -187,7 +187,7 @@ void start_from(RunConfig& config) {
   size->lora_alpha = config.model.lora_alpha;
   size->lora_on = config.model.lora_on;
   LayerLine line(text(*size));
-  config.model.layers = {text(parse_gpt2(line.take("a name"), line))};  // checked
+  config.model.layers = {text(parse_gpt2(line.take("a name"), line))};  // parsing checks it
 }
 
 std::string to_toml(const RunConfig& config) {

@@ -16,7 +16,7 @@ namespace lockstep {
 
 struct ModelConfig {
   std::vector<std::string> layers;
-  std::string from;  // a directory of weights to start with
+  std::string from;  // Hugging Face directory of weights to start with
   int64_t lora_rank = 0;
   double lora_alpha = 16;
   std::string lora_on = "attn.c_attn";
@@ -30,17 +30,17 @@ inline constexpr auto enum_texts<Keep> = std::array{"last", "best"};
 
 struct TrainConfig {
   int64_t epochs = 5;
-  int64_t steps = 0;           // 0: epochs
-  int64_t eval_every = 0;      // steps between evaluations; 0: at the end of epochs
+  int64_t steps = 0;           // length of the run; 0: given by epochs
+  int64_t eval_every = 0;      // steps between evaluations; 0: only at the end of epochs
   int64_t batch = 128;         // 0: the whole training set
-  int64_t accumulate = 1;      // batches whose gradients are summed to one step
+  int64_t accumulate = 1;      // number of batches whose gradients are summed into one step
   int64_t micro_batch = 1024;  // larger batches are summed from micro-batches of this size
   LossKind loss = LossKind::softmax_cross_entropy;
   double clip_norm = 0;        // gradients are scaled down to this norm; 0: never
-  int64_t early_stopping = 0;  // epochs without a better validation loss; 0: never
+  int64_t early_stopping = 0;  // epochs without a better validation loss before stopping; 0: never
   Keep keep = Keep::last;
   int64_t checkpoint_every = 0;  // steps between checkpoints; 0: only when interrupted
-  int64_t keep_checkpoints = 2;  // of the newest
+  int64_t keep_checkpoints = 2;  // number of newest checkpoints that are kept
   int64_t log_every = 50;        // steps between lines of metrics.jsonl; 0: epochs only
 };
 
@@ -48,8 +48,7 @@ struct ReportConfig {
   bool tensorboard = true;
 };
 
-// Everything that decides what a run does. `lockstep train` of a saved one repeats the run bit by
-// bit.
+// All settings of a run. `lockstep train` with a saved configuration repeats the run bit by bit.
 struct RunConfig {
   std::string name = "run";
   std::string description;
@@ -65,16 +64,18 @@ struct RunConfig {
   ReportConfig report;
 };
 
-// Sets keys from a file's text or from "key=value"; throws for what is unknown or out of range.
+// Throws a UserError for unknown keys, wrong types and values out of range.
 void set_keys(RunConfig& config, const TomlValues& values);
 RunConfig parse_config(const std::string& text, const std::string& source);
+// Throws a UserError for settings that do not fit together.
 void check(const RunConfig& config);
-// With model.from: the network and the tokenizer are that directory's, where they are not given.
+// Takes network and tokenizer from the directory model.from unless they are set, and adds the LoRA
+// settings to the network.
 void start_from(RunConfig& config);
 
 std::string to_toml(const RunConfig& config);
-// The same without what may change when a run is resumed: its length, logging, time limits, where
-// it runs.
+// The same, with settings that may change when a run is resumed (length, logging, timeout, backend,
+// threads) replaced by fixed values.
 std::string lasting_toml(RunConfig config);
 
 }  // namespace lockstep

@@ -48,7 +48,7 @@ std::string default_text(const Setting& setting) {
   return value_text(setting, defaults);
 }
 
-// The one schema: files, --set, the saved configuration and docs/configuration.md all come from it.
+// The single schema for files, --set, saved configurations and docs/configuration.md.
 const std::vector<Setting>& settings() {
   using T = Setting::Target;
   using C = RunConfig;

@@ -10,11 +10,11 @@
 
 namespace lockstep {
 
-// An enum of the configuration, reached through its texts.
+// Access to an enum setting through its texts, independent of the enum's type.
 struct EnumTarget {
   void* value;
   const char* (*text)(const void* value);
-  bool (*set)(void* value, const std::string& text);  // false: there is no such text
+  bool (*set)(void* value, const std::string& text);  // false: unknown text
 };
 template <typename Enum>
 EnumTarget enum_target(Enum& value) {
@@ -26,21 +26,21 @@ EnumTarget enum_target(Enum& value) {
           }};
 }
 
-// One key of the configuration: where it is kept, what it means, what it may be.
+// One key of the configuration: its meaning, the field it sets and the values it accepts.
 struct Setting {
   using Target = std::variant<std::string*, int64_t*, int*, double*, bool*,
                               std::vector<std::string>*, EnumTarget>;
   std::string key;
   std::string description;
   std::function<Target(RunConfig&)> target;
-  std::vector<std::string> choices = {};  // of a text
-  double least = 0;                       // of a number
+  std::vector<std::string> choices = {};  // accepted texts; empty: any
+  double least = 0;                       // range of a number
   bool least_is_excluded = false;
   double most = 1e300;
 };
 
 const std::vector<Setting>& settings();
 std::string value_text(const Setting& setting, RunConfig& config);  // as TOML
-std::string default_text(const Setting& setting);                   // the same
+std::string default_text(const Setting& setting);                   // as TOML
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// Adds up the time of each layer and direction; what layers consist of counts with them.
+// Collects times per top-level layer and direction; layers inside a block count towards the block.
 class Stopwatch final : public PassListener {
  public:
   Stopwatch(const Clock& clock, const Sequence& sequence) : clock_(clock) {
@@ -56,7 +56,7 @@ Benchmark run_benchmark(RunConfig config, const HeldBatches& held, double second
   probe.initialise();
   const Sequence& sequence = probe.program().sequence();
   Stopwatch watch(clock, sequence);
-  const auto watch_step = [&] {  // which takes time itself
+  const auto watch_step = [&] {  // not counted as a step: listening takes time
     probe.program().listen(&watch);
     probe.before_micro_batch([&](int64_t) { watch.restart(); });
     probe.run(1);
@@ -80,8 +80,8 @@ Benchmark run_benchmark(RunConfig config, const HeldBatches& held, double second
                              .kernel = s.kernel->name(),
                              .forward = watch.middle("forward " + s.name),
                              .backward = watch.middle("backward " + s.name)});
-    // Forward, and as much again for the gradients of weights and of inputs, which the first layer
-    // with weights does not need.
+    // Forward pass, weight gradients and input gradients cost the same; the first layer with
+    // weights needs no input gradients.
     result.flops += s.flops * (s.weights_below ? 3 : 2);
   }
   result.update = watch.middle("update");

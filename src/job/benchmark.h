@@ -13,7 +13,7 @@ namespace lockstep {
 // Steps of steady training, without reading data or evaluating.
 struct BenchmarkSteps {
   std::string device;
-  int64_t samples = 0;          // per step, of all ranks
+  int64_t samples = 0;          // per step, over all ranks
   std::vector<double> seconds;  // of each step
 
   double typical() const;  // the median
@@ -26,7 +26,7 @@ struct LayerTimes {
   double forward = 0, backward = 0;  // seconds, medians
 };
 
-// One rank: with the time of each layer, and how far from the arithmetic peak it is.
+// One rank: steps, times per layer and the share of the arithmetic peak.
 struct Benchmark {
   BenchmarkSteps steps;
   std::vector<LayerTimes> layers;
@@ -37,7 +37,7 @@ struct Benchmark {
 };
 Benchmark run_benchmark(RunConfig config, const HeldBatches& held, double seconds);
 
-// Several ranks with the configuration's strategy. All call it; rank 0 gets the result.
+// Several ranks with the configured strategy. All ranks call it; only rank 0 gets a result.
 struct RankBenchmark {
   BenchmarkSteps steps;
   std::string affinity_map;  // empty: ranks are not bound

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// A signal handler can reach nothing but globals.
+// Global because signal handlers have no other way to reach it.
 std::atomic<bool> interrupted{false};
 
 extern "C" void on_signal(int signal) {
@@ -21,7 +21,7 @@ InterruptGuard::InterruptGuard() {
   interrupted.store(false);
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  std::signal(SIGUSR1, on_signal);  // Slurm's warning, and what mpiexec passes on
+  std::signal(SIGUSR1, on_signal);  // Slurm's warning; forwarded by mpiexec
 }
 
 InterruptGuard::~InterruptGuard() {

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In memory, where the system has a place for that.
+// In memory if the system has /dev/shm.
 fs::path parent_folder() {
   return ::access("/dev/shm", W_OK) == 0 ? fs::path("/dev/shm") : fs::temp_directory_path();
 }
@@ -28,7 +28,7 @@ int open_folder(const fs::path& path) {
   return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// Whether this is still the folder that was opened, and not removed meanwhile.
+// Whether `path` is still the folder that was opened.
 bool is_at(int folder, const fs::path& path) {
   struct stat opened {
   }, there{};
@@ -37,7 +37,7 @@ bool is_at(int folder, const fs::path& path) {
 }
 
 void remove_abandoned() {
-  std::error_code ignored;  // somebody else may remove it at the same time
+  std::error_code ignored;  // another job may remove it at the same time
   for (const auto& entry : fs::directory_iterator(parent_folder(), ignored)) {
     if (!entry.path().filename().string().starts_with(prefix())) continue;
     const int folder = open_folder(entry.path());
@@ -54,7 +54,7 @@ void remove_abandoned() {
 
 JobFolder::JobFolder() {
   remove_abandoned();
-  // Another job may take it for abandoned before it is locked, and remove it: then once more.
+  // Another job may find the folder before it is locked and remove it as abandoned: try again.
   do {
     if (lock_ >= 0) ::close(lock_);
     std::string name = (parent_folder() / (prefix() + "XXXXXX")).string();
@@ -68,7 +68,7 @@ JobFolder::JobFolder() {
 }
 
 JobFolder::~JobFolder() {
-  std::error_code ignored;  // ranks that are being ended may still write
+  std::error_code ignored;  // ranks that are being killed may still write
   fs::remove_all(path_, ignored);
   ::close(lock_);
 }

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// A folder for what the ranks of one job share on this machine: shared memory and MPI's own files.
+// A folder for files that ranks of one job share on this machine: shared memory, and MPI's files.
 // It is removed with the job. If this process is killed, the next job of the same user removes it.
 class JobFolder {
  public:
@@ -17,7 +17,7 @@ class JobFolder {
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;  // the folder itself, locked: its owner lives
+  int lock_ = -1;  // the folder, locked while its owner lives
 };
 
 }  // namespace lockstep

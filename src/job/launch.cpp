@@ -31,7 +31,7 @@
 namespace lockstep {
 namespace {
 
-// How the program was called, for ranks that mpiexec starts by its path.
+// Environment variable with the program's name as typed: mpiexec starts ranks by path.
 constexpr const char* typed_variable = "LOCKSTEP_TYPED";
 
 std::vector<std::string> typed_words() {
@@ -60,8 +60,8 @@ std::atomic<bool> asked_to_stop{false};
 
 extern "C" void ask_to_stop(int) { asked_to_stop.store(true); }
 
-// mpiexec would end its ranks at once on SIGTERM and SIGINT, but passes SIGUSR1 on to them: they
-// write a checkpoint and leave. Not before they have had time to start, and again until they do.
+// mpiexec kills its ranks on SIGTERM and SIGINT but forwards SIGUSR1, on which they write a
+// checkpoint and exit. Sent every second, but not in the first second, in which ranks start.
 class Stopper {
  public:
   void look(pid_t mpiexec) {
@@ -76,7 +76,7 @@ class Stopper {
       std::chrono::steady_clock::now() + std::chrono::seconds(1);
 };
 
-// Passes on what ranks write to stderr, and says in a line of our own what mpiexec says in banners.
+// Forwards the ranks' stderr and replaces mpiexec's banners by one line.
 class MpiexecOutput {
  public:
   void add(std::string_view text) {
@@ -84,11 +84,11 @@ class MpiexecOutput {
       line_ += c;
       if (c == '\n') end_line();
     }
-    // A progress bar has no end of line; banners and Open MPI's remarks start like these.
+    // Progress bars have no end of line; banners and Open MPI's remarks start with '-' or '['.
     if (!in_banner_ && !line_.empty() && line_[0] != '-' && line_[0] != '[') pass_on_line();
   }
 
-  // What became of the job, where mpiexec knew.
+  // Prints how the job ended, if mpiexec reported it.
   void conclude() const {
     static const std::regex ended(
         "process rank (\\d+) with PID \\d+ on\\s+node (\\S+) exited\\s+on\\s+signal (\\d+)");
@@ -124,13 +124,12 @@ class MpiexecOutput {
     line_.clear();
   }
 
-  std::regex remark_{
-      "^\\[[^ \\]]+:\\d+\\] "};  // "[host:pid] ...": Open MPI, of a peer that is gone
+  std::regex remark_{"^\\[[^ \\]]+:\\d+\\] "};  // "[host:pid] ...": Open MPI on a lost peer
   std::string line_, banners_;
   bool in_banner_ = false;
 };
 
-// Whether a batch system or a list of hosts may send ranks to other machines.
+// Whether a batch system or a list of hosts may place ranks on other machines.
 bool may_use_other_hosts() {
   const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
   if (nodes && std::atoi(nodes) > 1) return true;
@@ -147,13 +146,13 @@ std::string listen_library() {
       "lockstep again");
 }
 
-// Of Open MPI; what the user has set holds.
+// Sets a parameter of Open MPI unless the user has set it.
 void prefer(const char* parameter, const std::string& value) {
   ::setenv((std::string("OMPI_MCA_") + parameter).c_str(), value.c_str(), 0);
 }
 
-// Ranks of one machine use shared memory and open no port; mpiexec's ports are reached from this
-// machine only. Returns mpiexec's words for that.
+// Ranks on one machine use shared memory and open no ports; mpiexec's ports are reachable from this
+// machine only. Returns additional arguments for mpiexec.
 std::vector<std::string> stay_on_this_host(const std::filesystem::path& shared) {
   prefer("orte_tmpdir_base", shared.string());
   prefer("btl_vader_backing_directory", shared.string());
@@ -161,17 +160,17 @@ std::vector<std::string> stay_on_this_host(const std::filesystem::path& shared) 
   prefer("pml", "ob1");
   prefer("btl", "self,vader");
   prefer("oob_tcp_if_include", "lo");
-  // For mpiexec alone: ranks get what was set before.
+  // Preloaded by mpiexec only: ranks get the previous value.
   const char* before = std::getenv("LD_PRELOAD");
   const std::string restored = before ? before : "";
-  // By a name without spaces, which end a name there.
+  // A link without spaces in its path: in LD_PRELOAD, spaces separate names.
   const std::filesystem::path library = shared / "lockstep_listen.so";
   std::filesystem::create_symlink(listen_library(), library);
   ::setenv("LD_PRELOAD", (library.string() + (before ? ":" : "") + restored).c_str(), 1);
   return {"-x", "LD_PRELOAD=" + restored};
 }
 
-// Ranks whose mpiexec was killed become children of this process.
+// Kills ranks whose mpiexec was killed: they have become children of this process.
 void end_orphans() {
   const std::string path = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
   for (;;) {
@@ -196,11 +195,11 @@ int run_job(int64_t ranks) {
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
 
-  if (::geteuid() == 0) {  // Open MPI asks twice
+  if (::geteuid() == 0) {  // Open MPI needs both
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   }
-  if (winsize size{}; ::isatty(STDERR_FILENO)) {  // and how wide it is
+  if (winsize size{}; ::isatty(STDERR_FILENO)) {  // ranks see a pipe, not the terminal
     ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
     ::setenv("LOCKSTEP_TERMINAL", std::to_string(std::max<int>(1, size.ws_col)).c_str(), 1);
   }
@@ -210,7 +209,7 @@ int run_job(int64_t ranks) {
   if (::pipe2(errors, O_CLOEXEC) != 0)
     throw Failure("cannot make a pipe: {}", std::strerror(errno));
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, ask_to_stop);
-  if (was_interrupted()) asked_to_stop.store(true);  // before these handlers were there
+  if (was_interrupted()) asked_to_stop.store(true);  // before these handlers were installed
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t started = ::fork();
   if (started < 0) throw Failure("cannot start mpiexec: {}", std::strerror(errno));
@@ -230,7 +229,7 @@ int run_job(int64_t ranks) {
   for (ssize_t count = 1; count != 0;) {
     stopper.look(started);
     pollfd ready{errors[0], POLLIN, 0};
-    if (::poll(&ready, 1, 100) <= 0) continue;  // a moment passed, or a signal came
+    if (::poll(&ready, 1, 100) <= 0) continue;  // timeout or signal
     count = ::read(errors[0], chunk.data(), chunk.size());
     if (count > 0) output.add({chunk.data(), static_cast<size_t>(count)});
     if (count < 0 && errno != EINTR) break;
@@ -238,7 +237,7 @@ int run_job(int64_t ranks) {
   int status = 0;
   while (::waitpid(started, &status, 0) < 0 && errno == EINTR) {
   }
-  ::kill(-started, SIGKILL);  // whoever is left of its group
+  ::kill(-started, SIGKILL);  // the rest of its process group
   end_orphans();
   output.conclude();
   if (WIFSIGNALED(status)) {

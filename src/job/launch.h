@@ -6,15 +6,15 @@
 
 namespace lockstep {
 
-// Starts this program again, with the same words, as ranks under mpiexec, passes signals on, and
-// ends this process with their exit code.
+// Starts this program again under mpiexec, with the same arguments, forwards signals to the ranks
+// and exits with their exit code.
 [[noreturn]] void launch_ranks(int64_t ranks);
 
-// This program's command line, its path first.
+// Arguments of this process; the first is the program's absolute path.
 std::vector<std::string> own_words();
-// The program as the user typed it; empty in a job that somebody else's mpiexec or srun started.
+// The program's name as the user typed it; empty if the user's own mpiexec or srun started the job.
 std::string typed_program();
-// A word as a shell takes it: quoted where it must be.
+// A word of a command line, quoted for a shell if necessary.
 std::string shell_word(const std::string& word);
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// The number of this rank among those on its host, and how many there are.
+// Index of this rank among the ranks on its host, and their number.
 struct LocalRank {
   int index = 0, count = 0;
 };
@@ -31,7 +31,7 @@ LocalRank local_rank(Communicator& ranks) {
   return local;
 }
 
-// Labels of all samples and the content of some.
+// Covers the labels of all samples and the contents of 16.
 uint64_t digest(const Dataset& data) {
   XXH3_state_t* state = XXH3_createState();
   XXH3_64bits_reset(state);
@@ -65,7 +65,7 @@ bool holds_parts(const RunConfig& config) {
 }
 
 void settle_ranks(RunConfig& config) {
-  // Ranks that hold only their part of the samples keep it.
+  // Ranks that hold only a part of the samples have the same part in every epoch.
   if (holds_parts(config)) config.parallel.parts = Parts::contiguous;
   check(config);
   const int started = mpi_job_size();
@@ -109,7 +109,7 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks, 
                      ranks.rank() == 0 ? say : Say([](const std::string&) {}), nullptr, own);
   };
   const bool own_part = config.data.reading == Reading::own_part && ranks.size() > 1;
-  // Posts are text in memory: all ranks read them, rank 0 deals out nothing.
+  // Posts are not scattered: every rank reads them.
   const bool scatters = traits_of(config.parallel).root_deals_samples && ranks.size() > 1 &&
                         find_source(config.data.name).kind != SampleKind::posts;
   DataSplits* mine = &all_;
@@ -118,7 +118,7 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks, 
     mine = &parts_[ranks.rank()];
   }
   if (own_part) {
-    // Servers train on nothing, but read along, since all ranks do it together.
+    // Servers need no samples, but reading is collective: they read the last part.
     const int training = training_ranks(config.parallel, ranks.size());
     const OwnPart own{std::min(ranks.rank(), training - 1), training,
                       [&](const fs::path& path, uint64_t from, std::span<uint8_t> out) {
@@ -143,7 +143,7 @@ void expect_agreement(const RunConfig& config, const DataSplits& data, Communica
   const std::string text = to_toml(config);
   expect_same(ranks, XXH3_64bits(text.data(), text.size()), "another configuration",
               "give all ranks the same words and files");
-  // Ranks that hold only their part have nothing to compare.
+  // Ranks hold different parts: nothing to compare.
   if (holds_parts(config)) return;
   expect_same(ranks, digest(*data.train), "other training samples",
               "look at the data folder ($LOCKSTEP_DATA) on its host");

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-// What is worth knowing of the checkpoint that a run goes on from.
+// Reports damaged checkpoints and missing digests.
 void tell(const ResumedFrom& resumed, const Say& say) {
   for (const std::string& damage : resumed.damaged)
     say(fmt::format("passed over a checkpoint: {}", damage));
@@ -22,7 +22,7 @@ void tell(const ResumedFrom& resumed, const Say& say) {
     say("the checkpoint has no digests (written by lockstep 0.1.0): it was not checked for damage");
 }
 
-// One rank of a training. Rank 0 alone writes files and speaks.
+// One rank of a training run. Only rank 0 has a run folder and reports to the user.
 class TrainingRank {
  public:
   TrainingRank(const RunConfig& config, const TrainOptions& options, SharedData& shared,
@@ -33,7 +33,7 @@ class TrainingRank {
         ranks_(ranks),
         first_(ranks.rank() == 0) {}
 
-  // Rank 0's result.
+  // Returns rank 0's result; nullopt on other ranks.
   std::optional<TrainedRun> run();
 
  private:
@@ -48,8 +48,8 @@ class TrainingRank {
   const bool first_;
   const WallClock clock_;
   Observers observers_;
-  std::optional<RunClaim> claim_;      // rank 0's
-  std::unique_ptr<RunFolder> folder_;  // rank 0's
+  std::optional<RunClaim> claim_;      // rank 0 only
+  std::unique_ptr<RunFolder> folder_;  // rank 0 only
 };
 
 fs::path TrainingRank::claim_folder() {
@@ -89,11 +89,11 @@ std::optional<TrainedRun> TrainingRank::run() {
   Trace trace;
   if (options_.trace) trainer.record(trace);
 
-  // After all that can be wrong with the configuration.
+  // Claimed last: a wrong configuration leaves no folder behind.
   const fs::path path = claim_folder();
   std::optional<ResumedFrom> resumed;
   if (!options_.resume.empty()) resumed = trainer.resume(path / "checkpoints");
-  // Killed before it had a summary, a run still needs its model.
+  // A run that was killed before it wrote its summary still has to save its model.
   if (resumed && resumed->has_all_epochs && fs::exists(path / "summary.json"))
     throw UserError("{} is finished: all its epochs are done; set train.epochs higher to go on",
                     path.string());
@@ -108,7 +108,7 @@ std::optional<TrainedRun> TrainingRank::run() {
   } catch (const Diverged&) {
     save();
     if (first_) folder_->finish();
-    if (trainer.in_step()) ranks_.barrier().wait();  // all are here, and wait for rank 0's files
+    if (trainer.in_step()) ranks_.barrier().wait();  // all ranks diverged; wait for rank 0's files
     throw;
   }
   if (options_.baseline && summary.parallel)

@@ -12,28 +12,27 @@
 
 namespace lockstep {
 
-// How a training is started, beside its configuration.
+// Options of a training run that are not part of its configuration.
 struct TrainOptions {
   std::string out = {};       // the run's folder; empty: a new one, runs/NAME, runs/NAME-2, ...
-  std::string resume = {};    // the folder of a run to go on with
-  bool force = false;         // an earlier run in `out` is replaced
-  bool trace = false;         // trace.json says what each rank did when
-  bool show_binding = false;  // say which cores ranks are bound to
+  std::string resume = {};    // folder of the run to resume
+  bool force = false;         // replace an earlier run in `out`
+  bool trace = false;         // write trace.json, a timeline of all ranks
+  bool show_binding = false;  // report which cores ranks are bound to
   std::optional<Baseline> baseline = {};    // speed-up and efficiency are relative to it
-  Observer* observer = nullptr;             // of rank 0, beside the run's folder
-  Say say = [](const std::string&) {};      // what is worth knowing, of rank 0
-  const std::atomic<bool>* stop = nullptr;  // ends the run after a step, with a checkpoint
+  Observer* observer = nullptr;             // on rank 0, in addition to the run folder
+  Say say = [](const std::string&) {};      // receives rank 0's messages to the user
+  const std::atomic<bool>* stop = nullptr;  // true: end after this step, with a checkpoint
 };
 
 struct TrainedRun {
   Summary summary;
   fs::path folder;
-  std::string resume_command;  // what to type to go on, where the run was interrupted
+  std::string resume_command;  // only if the run was interrupted
 };
 
-// Trains on as many ranks as the configuration has (threads of this process, or MPI processes:
-// this program starts again under mpiexec, and this process ends with their exit code), and leaves
-// a run folder. Returns rank 0's result; nothing on other ranks of an MPI job.
+// Trains on parallel.ranks ranks, as run_ranks() starts them, and writes a run folder. Returns rank
+// 0's result; nullopt on other ranks of an MPI job.
 std::optional<TrainedRun> train(RunConfig config, const TrainOptions& options = {});
 
 }  // namespace lockstep

@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-// Each rank adds up the gradients of one pass over its part; one update per epoch.
+// Each rank sums the gradients of one pass over its part; one update per epoch.
 class AverageGradientsPerEpoch final : public Strategy {
  public:
   void prepare(Worker& worker) override {

@@ -3,8 +3,8 @@
 namespace lockstep {
 namespace {
 
-// Every rank trains alone on its part; now and then all take the mean of their weights, each
-// counted by the samples it has seen since the last time.
+// Every rank trains alone on its part; at intervals all ranks average their weights, each weighted
+// by the number of samples it has seen since the last average.
 class AverageWeights final : public Strategy {
  public:
   explicit AverageWeights(const ParallelConfig& config) : config_(config) {}
@@ -20,15 +20,15 @@ class AverageWeights final : public Strategy {
       agree_ = worker.groups.data.size() == 1 ? 1 : 0;
     }
     if (config_.average != Averaging::steps) return result;
-    // Ranks stop together, where they meet anyway.
+    // Ranks stop together, when they average.
     const int64_t done = plan.step + 1;
     const bool meets = done % config_.average_steps == 0 || done == source.steps();
     result.stop = meets && average(worker, plan.asked_to_stop, result.times);
     return result;
   }
 
-  // Some ranks may have stopped within the epoch while others came to its end. Then nobody
-  // averages: each goes on from where it is when the run is resumed.
+  // If some rank stopped within the epoch, no rank averages: each continues from its own position
+  // when the run is resumed.
   bool end_epoch(Worker& worker, bool stopping, StepTimes& times) override {
     if (config_.average == Averaging::steps) return stopping;
     for (const int other : gather_all(worker.groups.data, stopping ? 1 : 0))
@@ -48,7 +48,7 @@ class AverageWeights final : public Strategy {
   }
 
  private:
-  // Whether any rank was asked to stop.
+  // Returns whether any rank was asked to stop.
   bool average(Worker& worker, bool stop, StepTimes& times) {
     struct Mine {
       int64_t samples;
@@ -85,7 +85,7 @@ class AverageWeights final : public Strategy {
   }
 
   ParallelConfig config_;
-  int64_t seen_ = 0;  // samples since the last mean
+  int64_t seen_ = 0;  // samples since the last average
   int64_t agree_ = 1;
 };
 

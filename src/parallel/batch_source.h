@@ -14,19 +14,19 @@ struct MicroBatch {
   SampleKeys keys;
 };
 
-// What a rank has to do in a step.
+// The samples of a step that one rank trains on.
 struct StepShare {
-  int64_t mine = 0, all = 0;    // samples: of this rank, of all ranks
-  std::vector<int64_t> shards;  // whose sum is `mine`; gradients of each are summed separately
+  int64_t mine = 0, all = 0;    // number of samples: of this rank, of all ranks
+  std::vector<int64_t> shards;  // samples per shard, whose gradients are computed separately
 };
 
-// The samples of one epoch as one rank gets them.
+// Supplies one rank with its samples of one epoch.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual int64_t steps() const = 0;                       // the same on every rank
-  virtual const StepShare& share(int64_t step) const = 0;  // from 0
-  virtual MicroBatch next() = 0;                           // of the shards, in order
+  virtual const StepShare& share(int64_t step) const = 0;  // step from 0
+  virtual MicroBatch next() = 0;                           // shard by shard, in order
 };
 
 }  // namespace lockstep

@@ -36,7 +36,7 @@ void GradientBuckets::layer_done(const std::string&, bool backward, std::span<fl
   const double start_time = clock_.seconds();
   if (!gradients.empty()) {
     const auto begin = static_cast<size_t>(gradients.data() - arena_.data());
-    // A branch that ends before the layers behind it waits for them.
+    // A branch that is complete before the layers behind it waits for them.
     if (begin + gradients.size() >= complete_)
       complete_ = std::max(first_, std::min(complete_, begin));
     if (started_ - complete_ >= bucket_floats_) add(complete_);
@@ -72,7 +72,7 @@ GradientBuckets::Times GradientBuckets::finish() {
     if (waiting_.empty()) break;
   }
   mirror_.upload(first_, arena_.size() - tail_.size() - first_);
-  // What the backward pass was held up for was not hidden by it.
+  // Time spent in layer_done() delays the backward pass, so it is exposed.
   times.exposed = clock_.seconds() - start_time - times.waiting + spent_;
   times.hidden = std::max(0.0, under_way - spent_);
   times.held_up = spent_;

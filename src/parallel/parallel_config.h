@@ -9,12 +9,12 @@
 
 namespace lockstep {
 
-// reproducible: the same bits for any number of ranks.
+// reproducible: the same weights, bit by bit, for any number of ranks.
 enum class Mode { fast, reproducible };
 template <>
 inline constexpr auto enum_texts<Mode> = std::array{"fast", "reproducible"};
 
-// What train.batch counts.
+// What train.batch counts: samples per rank, or of all ranks.
 enum class BatchOf { rank, all };
 template <>
 inline constexpr auto enum_texts<BatchOf> = std::array{"per-rank", "global"};
@@ -30,18 +30,18 @@ struct ParallelConfig {
   Backend backend = Backend::mpi;
   std::string strategy = "all-reduce";  // see strategies()
   Mode mode = Mode::fast;
-  int64_t shards = 8;  // reproducible: a global batch is always cut into this many
+  int64_t shards = 8;  // reproducible: number of shards of a global batch
   BatchOf batch = BatchOf::rank;
   Parts parts = Parts::shuffled;
-  double bucket_mb = 1;                  // all-reduce: smallest bucket of gradients
+  double bucket_mb = 1;                  // all-reduce: smallest bucket of gradients, in MB
   bool overlap = true;                   // all-reduce: reduce during the backward pass
-  Averaging average = Averaging::epoch;  // average-weights
+  Averaging average = Averaging::epoch;  // average-weights: when to average
   int64_t average_steps = 1;             // average-weights: steps between two averages
   int64_t servers = 1;                   // parameter-server: the last ranks hold the weights
   bool asynchronous = false;             // parameter-server: every push is an update
-  int64_t staleness = 4;                 // asynchronous: largest lead over the slowest worker
-  std::string affinity = "none";         // compact, scatter, or a list of cores
-  double timeout = 300;                  // seconds a rank waits for others
+  int64_t staleness = 4;          // asynchronous: largest lead over the slowest worker, in pushes
+  std::string affinity = "none";  // none, compact, scatter, or a list of cores
+  double timeout = 300;           // seconds a rank waits for others
 };
 
 }  // namespace lockstep

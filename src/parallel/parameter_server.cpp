@@ -9,11 +9,11 @@ namespace {
 
 enum Tag { push_tag = 1, gradient_tag = 2, reply_tag = 3, weights_tag = 4 };
 
-// A worker's word to a server; the gradients follow unless it is done.
+// Header of a worker's message to a server; the gradients follow unless `done`.
 struct Push {
   bool done = false, stop = false;
   double rate = 0, clip_scale = 1;
-  int64_t version = 0;  // of the weights that the gradients were computed with
+  int64_t version = 0;  // of the weights that the gradients were computed from
 };
 
 struct Reply {
@@ -30,9 +30,9 @@ Bytes bytes_to_fill(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-// The last ranks are servers and hold the weights, each a shard; the others train, push gradients
-// and pull weights. Synchronous: a step of all workers is one update. Asynchronous: each push is an
-// update of its own, and a worker only waits when it is too far ahead of the slowest.
+// The last ranks are servers and hold one shard of the weights each; the others train, push
+// gradients and pull weights. Synchronous: one update per step of all workers. Asynchronous: one
+// update per push; a worker waits only when it is too far ahead of the slowest.
 class ParameterServer final : public Strategy {
  public:
   ParameterServer(const ParallelConfig& config, const OptimizerConfig& optimizer)
@@ -105,7 +105,7 @@ class ParameterServer final : public Strategy {
   }
 
  private:
-  // Device memory for what a worker sends.
+  // Device memory for gradients received from a worker.
   struct Received {
     Received() = default;
     Received(Device& device, size_t bytes)
@@ -151,7 +151,7 @@ class ParameterServer final : public Strategy {
 
   // ------------------------------------------------------------------------------------ servers
 
-  // A push of every worker makes one step; pushes are added in the order of ranks.
+  // One update per push of every worker; gradients are added in the order of ranks.
   void serve_together(Worker& worker, std::span<float> weights) {
     Communicator& ranks = worker.groups.data;
     const Received arriving(worker.device, workers_ > 1 ? weights.size_bytes() : 0);
@@ -181,7 +181,7 @@ class ParameterServer final : public Strategy {
     Communicator& ranks = worker.groups.data;
     std::vector<int64_t> pushed(static_cast<size_t>(workers_), 0);
     std::vector<bool> working(static_cast<size_t>(workers_), true);
-    std::vector<int> held;  // too far ahead: their answer waits
+    std::vector<int> held;  // too far ahead: their reply is delayed
     const auto too_far = [&](int rank) {
       int64_t slowest = INT64_MAX;
       for (size_t r = 0; r < pushed.size(); ++r)
@@ -220,7 +220,7 @@ class ParameterServer final : public Strategy {
     into.mirror.upload();
   }
 
-  // This server's weights, as the host sees them.
+  // This server's weights in host memory.
   std::span<const float> download_shard(const Worker& worker) const {
     const int64_t all = static_cast<int64_t>(worker.parameters.weights().size());
     const Part part = part_of(all, config_.servers, worker.groups.data.rank() - workers_);
@@ -238,7 +238,7 @@ class ParameterServer final : public Strategy {
   ParallelConfig config_;
   OptimizerConfig optimizer_config_;
   int workers_ = 0;
-  int64_t version_ = 0;  // server: updates made; worker: of the weights it holds
+  int64_t version_ = 0;  // server: number of updates; worker: version of its weights
   std::unique_ptr<Optimizer> shard_optimizer_;
   Received gradients_;
   int64_t pushes_ = 0, staleness_sum_ = 0, staleness_max_ = 0;

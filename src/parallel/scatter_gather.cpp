@@ -3,8 +3,8 @@
 namespace lockstep {
 namespace {
 
-// The published Fashion-MNIST setup: rank 0 sends the weights to all, all send their gradients to
-// rank 0, which alone updates the weights. (Rank 0 deals out the samples beforehand.)
+// The published Fashion-MNIST setup: rank 0 sends the weights to all ranks, all ranks send their
+// gradients to rank 0, and only rank 0 updates the weights. (Rank 0 scatters the samples before.)
 class ScatterGather final : public Strategy {
  public:
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
@@ -54,7 +54,7 @@ class ScatterGather final : public Strategy {
   }
 
  private:
-  // From rank 0 to all.
+  // Broadcasts the weights of rank 0.
   template <typename Wait>
   static void send_weights(Worker& worker, const Wait& wait) {
     const HostMirror& weights = worker.parameters.weights_on_host();

@@ -5,13 +5,13 @@
 
 namespace lockstep {
 
-// Where the time of a step went, on one rank, in seconds.
+// Times of a step on one rank, in seconds.
 struct StepTimes {
   double load = 0;     // waiting for samples
   double compute = 0;  // forward, backward, update
-  double hidden = 0;   // communication while the backward pass went on
-  double exposed = 0;  // communication that nothing hid
-  double waiting = 0;  // for ranks that had not come yet
+  double hidden = 0;   // communication during the backward pass
+  double exposed = 0;  // communication not hidden by the backward pass
+  double waiting = 0;  // waiting for slower ranks
 
   StepTimes& operator+=(const StepTimes& other) {
     load += other.load;
@@ -23,7 +23,7 @@ struct StepTimes {
   }
 };
 
-// Something that a strategy measures beside the usual.
+// An additional figure of a strategy or of a kind of data.
 struct NamedFigure {
   std::string name;
   double value = 0;
@@ -31,7 +31,7 @@ struct NamedFigure {
 
 struct StepResult {
   int64_t step = 0;      // within the epoch, from 1
-  bool skipped = false;  // this rank had no samples and took no part: nothing else is set
+  bool skipped = false;  // this rank had no samples and did nothing; no other field is set
   double loss = 0;       // summed over `rows`
   int64_t correct = 0, rows = 0;
   double gradient_norm = 0, learning_rate = 0;

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// The figures of a step that travel behind its gradients, so that they cost no message of their
-// own. A double is sent as two floats; whole numbers below 2^24 are exact.
+// Figures of a step that are sent behind its gradients, which saves a message. A double is sent as
+// two floats; integers below 2^24 are exact.
 struct StepTail {
   LossSums sums;
   int64_t rows = 0;

@@ -10,10 +10,10 @@
 
 namespace lockstep {
 
-// What a strategy needs and guarantees, for a given configuration. Other modules know nothing else
-// about it.
+// What a strategy needs and guarantees with a given configuration. Other modules depend on nothing
+// else.
 struct StrategyTraits {
-  int64_t servers = 0;          // of the ranks: the last ones hold weights instead of training
+  int64_t servers = 0;  // number of ranks, the last ones, that hold weights instead of training
   bool global_results = true;   // figures of a step are sums over all ranks
   bool one_model = true;        // all ranks hold the same weights at the end of an epoch
   bool meets_each_step = true;  // ranks wait for each other in every step
@@ -21,18 +21,18 @@ struct StrategyTraits {
   bool reproducible = false;        // can give the same bits for any number of ranks
   bool reduces_in_buckets = false;  // parallel.bucket_mb and parallel.overlap have an effect
   bool root_deals_samples = false;  // rank 0 sends each rank its samples: parts are contiguous
-  bool sends_whole_arrays = false;  // even where sparse inputs touch a few rows only
-  bool can_clip = true;             // a rank has the whole gradient, and so its norm
-  bool changes_learning = false;    // other weights than one rank with the same global batch
+  bool sends_whole_arrays = false;  // even if sparse inputs touch only a few rows
+  bool can_clip = true;             // some rank knows the norm of the whole gradient
+  bool changes_learning = false;    // weights differ from one rank with the same global batch
   int64_t period = 1;               // steps after which the pattern of messages repeats
-  const char* less_communication = nullptr;  // advice of its own, where there is some
+  const char* less_communication = nullptr;  // advice to the user; null: general advice
 };
 
-// What the trainer decides about a step before it is made.
+// What the trainer decides before a step.
 struct StepPlan {
   int64_t step = 0;  // within the epoch, from 0
   double learning_rate = 0;
-  bool asked_to_stop = false;  // this rank was
+  bool asked_to_stop = false;  // on this rank
 };
 
 // How ranks train one network together. The trainer owns the loop over steps and epochs.
@@ -40,26 +40,26 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Once, before the first epoch.
+  // Called once, before the first epoch.
   virtual void prepare(Worker&) {}
-  // One step of a rank that trains: gradients of its share, exchange, update. Throws NotFinite
-  // before weights change if loss or gradients are not finite.
+  // One step of a rank that trains: gradients of its share, exchange, update. If loss or gradients
+  // are not finite, throws NotFinite before weights change.
   virtual StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) = 0;
   // One epoch of a rank that does not train (see StrategyTraits::servers).
   virtual void serve(Worker&) {}
   // After the last step of an epoch, on all ranks. `stopping`: this rank leaves the epoch early.
-  // Returns whether the run is to stop; adds the time it takes to `times`.
+  // Returns whether the run must stop; adds the time it takes to `times`.
   virtual bool end_epoch(Worker&, bool stopping, StepTimes&) { return stopping; }
   // After the last epoch.
   virtual void finish(Worker&) {}
 
   // Whether all ranks hold the same weights now, between two epochs.
   virtual bool replicas_agree() const { return true; }
-  // Optimisers of its own, beside the worker's: part of a checkpoint.
+  // Optimisers in addition to the worker's; part of a checkpoint.
   virtual std::vector<Optimizer*> optimizers() { return {}; }
-  // Integers that it remembers from step to step, by name: part of a checkpoint.
+  // Integers that persist between steps, by name; part of a checkpoint.
   virtual std::vector<std::pair<std::string, int64_t*>> counters() { return {}; }
-  // What it measured on this rank.
+  // Figures measured on this rank.
   virtual std::vector<NamedFigure> figures() const { return {}; }
 };
 
@@ -73,17 +73,18 @@ struct StrategyEntry {
 const std::vector<StrategyEntry>& strategies();
 std::vector<std::string> strategy_names();
 const StrategyEntry& strategy_named(const std::string& name);
-// Adds a strategy of one's own. Before any configuration is read.
+// Adds a user-defined strategy. Call it before any configuration is read.
 void add_strategy(StrategyEntry entry);
 
 StrategyTraits traits_of(const ParallelConfig& config);
 std::unique_ptr<Strategy> make_strategy(const ParallelConfig& config,
                                         const OptimizerConfig& optimizer);
 
-// The first ranks train. Throws a UserError where the strategy cannot run on this many ranks.
+// Number of ranks that train: the first ones. Throws a UserError if the strategy cannot run on
+// `ranks` ranks.
 int training_ranks(const ParallelConfig& config, int ranks);
 
-// Sets the strategy, and what it needs of other settings.
+// Sets the strategy and other settings that it needs.
 void choose_strategy(ParallelConfig& config, const std::string& name);
 
 }  // namespace lockstep

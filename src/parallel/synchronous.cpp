@@ -7,7 +7,7 @@ namespace {
 
 enum class Exchange { all_reduce, reduce_broadcast };
 
-// Gradients are averaged each step; all ranks then make the same step.
+// Gradients are averaged each step; all ranks then make the same update.
 class Synchronous final : public Strategy {
  public:
   Synchronous(Exchange exchange, const ParallelConfig& config)
@@ -73,19 +73,19 @@ class Synchronous final : public Strategy {
     StepTail::read(tail).put_into(result);
   }
 
-  // The gradients of each shard apart, then summed neighbours first: the same additions in the
-  // same order, whichever ranks hold the shards.
+  // Computes the gradients of each shard separately and adds them as a binary tree: the same
+  // additions in the same order, whichever ranks hold the shards.
   void gradients_by_tree(Worker& worker, BatchSource& source, const StepShare& share,
                          StepResult& result) {
     const std::span<float> gradients = worker.parameters.gradients();
-    std::vector<int32_t> touched;  // by any shard
-    size_t waiting = 0;            // sums that wait for their neighbour: one per set bit of `shard`
+    std::vector<int32_t> touched;  // rows touched by any shard so far
+    size_t waiting = 0;  // partial sums without their neighbour: one per set bit of `shard`
     for (size_t shard = 0; shard < share.shards.size(); ++shard) {
       worker.gradients(source, share.shards[shard], share.all, false, result);
       const double start = worker.clock.seconds();
       if (TouchedRows* rows = worker.parameters.touched()) {
         touched.insert(touched.end(), rows->list().begin(), rows->list().end());
-        rows->add(touched);  // the sums below reach them
+        rows->add(touched);  // the sums added below are not 0 there
       }
       for (size_t done = shard; done & 1; done >>= 1) {
         worker.device.add(gradients, sums_[--waiting].floats());

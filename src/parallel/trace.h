@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// What a rank did when; shown later, one lane a rank.
+// Timeline of one rank; shown as one lane per rank.
 class Trace {
  public:
   struct Event {
@@ -19,7 +19,7 @@ class Trace {
   const std::vector<Event>& events() const { return events_; }
 
  private:
-  static constexpr size_t most_events = 200'000;  // a viewer gives up long before
+  static constexpr size_t most_events = 200'000;  // more than viewers can show
   std::vector<Event> events_;
 };
 

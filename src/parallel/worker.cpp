@@ -53,7 +53,7 @@ void Worker::reduce_touched(const Reduce& reduce) {
   if (!parameters.touched() || groups.data.size() == 1) return;
   share_touched();
   const std::span<float> gradients = parameters.gradients();
-  std::vector<std::span<float>> touched;  // on all ranks the same
+  std::vector<std::span<float>> touched;  // the same on all ranks
   size_t floats = 0, at = 0;
   for (const auto [begin, count] : parameters.active())
     if (begin < parameters.dense_begin()) {

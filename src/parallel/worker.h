@@ -15,19 +15,20 @@
 
 namespace lockstep {
 
-// The loss or the gradients of a step are not finite; the weights have not changed yet.
+// The loss or the gradients of a step are not finite; thrown before the weights change.
 class NotFinite : public Failure {
  public:
   NotFinite(double loss, double gradient_norm)
       : Failure("loss {}, gradient norm {}", loss, gradient_norm) {}
 };
 
-// The ranks that a rank exchanges messages with, by what they share. A group of one works too.
+// The groups that a rank communicates with, by what their ranks have in common. A group may be of
+// one rank.
 struct Groups {
-  Communicator& data;  // hold the same layers and train on different samples
+  Communicator& data;  // ranks with the same layers and different samples
 };
 
-// One rank of a training: its replica of the network, and what it can do with it.
+// One rank of a training run: its replica of the network and the operations of a step.
 struct Worker {
   Groups groups;
   Device& device;
@@ -36,33 +37,34 @@ struct Worker {
   Parameters& parameters;
   Optimizer& optimizer;
   double clip_norm = 0;
-  bool checks_numbers = true;  // throws NotFinite
+  bool checks_numbers = true;  // false: never throw NotFinite
   Trace* trace = nullptr;
   DeviceMemory packed{};  // gradients of touched rows, while they are exchanged
   HostMirror packed_on_host{};
 
-  // Adds (or, unless `accumulate`, writes) the gradients of the next `rows` samples, divided by
-  // `divisor`, and adds their figures to the result. Buckets reduce during the last micro-batch.
+  // Writes (with `accumulate`: adds) the gradients of the next `rows` samples, divided by
+  // `divisor`, and adds their figures to the result. Buckets are reduced during the last
+  // micro-batch.
   void gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
                  StepResult& result, GradientBuckets* buckets = nullptr);
-  // With sparse inputs: rows that any rank touched are touched on all.
+  // With sparse inputs: marks rows touched on any rank as touched on all ranks.
   void share_touched();
-  // And sums their gradients over ranks, which GradientBuckets leaves out. `reduce` is given memory
-  // of the host.
+  // The same, and sums their gradients over ranks, which GradientBuckets leaves out. `reduce` gets
+  // host memory.
   using Reduce = std::function<Request(std::span<float>)>;
   void reduce_touched(const Reduce& reduce);
-  // Norm, check, clipping and the optimiser's step, with the gradients as they are.
+  // Gradient norm, expect_finite(), clipping and the optimiser's step.
   void update(StepResult& result);
-  // Throws NotFinite where loss or gradient norm of the result are not finite.
+  // Throws NotFinite if the loss or gradient norm of the result is not finite.
   void expect_finite(const StepResult& result) const;
 
-  // For the trace: `name` took from `start` until now.
+  // Adds `name`, from `start` until now, to the trace.
   void note(const char* name, double start) const {
     if (trace) trace->add(name, start, clock.seconds());
   }
 };
 
-// Gradients that ranks exchange: all, or with sparse inputs those of the last step's rows.
+// Bytes of gradients per step; with sparse inputs those of rows touched in the last step.
 int64_t bytes_a_step(const Parameters& parameters);
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// A batch as a network takes it.
+// A batch as the input and targets of a network.
 inline Input input_of(const Batch& batch) {
   if (batch.begins.empty()) return batch.x.data();
   return SparseRows{batch.begins, batch.columns, batch.values};

@@ -13,13 +13,13 @@
 namespace lockstep {
 namespace {
 
-constexpr double worth_a_word = 0.1;  // of the time
+constexpr double worth_a_word = 0.1;  // share of the time that is worth reporting
 
 double total(const StepTimes& t) { return t.load + t.compute + t.exposed + t.waiting; }
 
 std::string percent(double share) { return fmt::format("{:.0f}%", share * 100); }
 
-// Where the time goes, the largest share first.
+// Shares of the time, the largest first.
 std::vector<std::pair<const char*, double>> shares_of(const ParallelFigures& f) {
   std::vector<std::pair<const char*, double>> shares = {
       {"computing", f.computing_share},
@@ -31,7 +31,7 @@ std::vector<std::pair<const char*, double>> shares_of(const ParallelFigures& f) 
   return shares;
 }
 
-// A batch that makes computing ten times as long as what is exposed now.
+// Advises a batch with which computing takes ten times as long as communication is exposed now.
 std::string communication_advice(const ParallelFigures& f) {
   if (const char* advice = strategy_named(f.strategy).traits({}).less_communication) return advice;
   const double factor = f.exposed_seconds / std::max(f.compute_seconds, 1e-9) / worth_a_word;
@@ -50,7 +50,7 @@ size_t slowest_rank(const ParallelFigures& f) {
   return slowest;
 }
 
-// How many times as long as in the baseline a sample is computed on; 0: not known.
+// Compute time per sample, relative to the baseline; 0: unknown.
 double slowdown_of_computing(const ParallelFigures& f) {
   if (!f.baseline || f.baseline->batch <= 0 || f.baseline->gradient_seconds <= 0) return 0;
   const double mine = static_cast<double>(f.global_batch) / static_cast<double>(f.training);
@@ -58,14 +58,14 @@ double slowdown_of_computing(const ParallelFigures& f) {
   return mine > 0 ? f.compute_seconds / mine / alone : 0;
 }
 
-// Everything that costs over a tenth, the worst first: sentences that agree with the shares.
+// One sentence for each significant loss of time, the largest first.
 std::vector<std::string> reasons(const ParallelFigures& f) {
   if (f.oversubscribed)
     return {fmt::format(
         "{} ranks share {} cores (oversubscribed): they take turns, so times say nothing about "
         "scaling; use at most one thread per core",
         f.ranks, f.cores)};
-  std::vector<std::pair<double, std::string>> found;  // by the share of the time it costs
+  std::vector<std::pair<double, std::string>> found;  // share of the time lost, sentence
   const double together = f.exposed_share + f.waiting_share;
   if (together > worth_a_word && f.compute_seconds < 200e-6) {
     found.emplace_back(
@@ -109,7 +109,7 @@ std::vector<std::string> reasons(const ParallelFigures& f) {
   return texts;
 }
 
-// The one place that decides what a run is bound by and what to say about it.
+// Sets `bound` and `diagnosis`, which no other function does.
 void diagnose(ParallelFigures& f) {
   const auto shares = shares_of(f);
   f.bound = fmt::format("{} ({} of the time)", shares[0].first, percent(shares[0].second));

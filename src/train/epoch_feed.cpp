@@ -25,7 +25,7 @@ EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int
       share.shards = reproducible ? shard_rows(config, share.all, ranks, rank_)
                                   : std::vector<int64_t>{share.mine};
     }
-    // Kernels may be chosen by the size of micro-batches: it must not depend on the rank.
+    // The size of micro-batches must not depend on the rank: it may decide which kernels are used.
     largest = std::max(largest, largest_shard_rows(config, share.all, ranks));
     for (const int64_t rows : share.shards) largest = std::max(largest, rows);
     shares_.push_back(std::move(share));

@@ -7,16 +7,16 @@
 
 namespace lockstep {
 
-// Feeds one rank the samples of its share, epoch by epoch.
+// Supplies one rank with its samples, epoch by epoch.
 class EpochFeed final : public BatchSource {
  public:
-  // `ranks`: those that train. A rank beyond them has no samples.
+  // `ranks`: number of ranks that train. Ranks beyond them have no samples.
   EpochFeed(const RunConfig& config, const Dataset& data, int rank, int ranks);
 
   void start(int64_t epoch, int64_t first_step);
 
-  int64_t micro_batch() const { return micro_batch_; }  // rows of the largest
-  // Of the epoch that was started: train.steps may cut the last one short.
+  int64_t micro_batch() const { return micro_batch_; }  // rows of the largest micro-batch
+  // Of the epoch that was started; train.steps may shorten the last one.
   int64_t steps() const override { return steps_; }
   int64_t whole_epoch() const { return static_cast<int64_t>(shares_.size()); }
   const StepShare& share(int64_t step) const override { return shares_[static_cast<size_t>(step)]; }
@@ -30,7 +30,7 @@ class EpochFeed final : public BatchSource {
   int64_t micro_batch_ = 1;
   BatchLoader loader_;
   uint64_t epoch_ = 0;
-  int64_t run_steps_;  // 0: whole epochs
+  int64_t run_steps_;  // train.steps; 0: whole epochs
   int64_t steps_ = 0;
 };
 

@@ -12,7 +12,8 @@
 
 namespace lockstep {
 
-// Visits samples in order, a batch at a time; program.outputs() then has one row per sample.
+// Runs samples through the network in order and calls `use` for each batch, when program.outputs()
+// has one row per sample.
 using UseOutputs = std::function<void(const Batch& batch)>;
 void run_forward(const Dataset& data, Part rows, Program& program, const Parameters& parameters,
                  const UseOutputs& use);

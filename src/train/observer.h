@@ -16,9 +16,9 @@ struct Evaluation {
   double seconds = 0;
   int64_t samples = 0;
   int64_t steps = 0;
-  double loss_sum = 0;  // over samples
-  int64_t correct = 0;  // answers
-  int64_t answers = 1;  // of a sample: one, or of text one a position
+  double loss_sum = 0;  // summed over samples
+  int64_t correct = 0;  // correct answers
+  int64_t answers = 1;  // per sample: one, or for text one per position
 };
 
 struct RunStart {
@@ -31,7 +31,7 @@ struct RunStart {
   int64_t steps_per_epoch = 0;
   int ranks = 1;
   std::string strategy, backend;
-  int64_t steps_done = 0;  // before this start: a run that was resumed
+  int64_t steps_done = 0;  // before this start, if the run was resumed
 };
 
 struct StepReport {
@@ -61,52 +61,52 @@ struct EvaluationReport {
   Evaluation evaluation;
 };
 
-// Where one rank ran and where its time went.
+// Host, cores and times of one rank.
 struct RankTimes {
   std::string host;
-  CoreMask cores{};  // that the rank may use
+  CoreMask cores{};  // cores that the rank may use
   int threads = 1;
   StepTimes times;
 };
 
-// A run of one rank that one of several is compared with.
+// A run of one rank that parallel runs are compared with.
 struct Baseline {
   std::string run;  // its folder
   double samples_per_second = 0;
-  double gradient_seconds = 0;  // of a batch
-  int64_t batch = 0;            // samples; 0: not known
+  double gradient_seconds = 0;  // per batch
+  int64_t batch = 0;            // samples per batch; 0: unknown
 };
 
-// How a run of several ranks went. Shares are of the time that training ranks spent in steps.
+// Figures of a run on several ranks. Shares are of the time that training ranks spent in steps.
 struct ParallelFigures {
   int64_t ranks = 1, hosts = 1;
-  int64_t training = 1;  // ranks that have samples
-  int64_t cores = 1;     // that the ranks may use, on all hosts
+  int64_t training = 1;  // number of ranks that have samples
+  int64_t cores = 1;     // number of cores that the ranks may use, on all hosts
   std::string backend, strategy;
   bool oversubscribed = false;  // more threads than cores
   double computing_share = 1, hidden_share = 0, exposed_share = 0, waiting_share = 0;
   double loading_share = 0;
-  double imbalance = 0;  // how much longer the slowest rank computes than the mean
+  double imbalance = 0;                             // compute time of the slowest rank / mean - 1
   double compute_seconds = 0, exposed_seconds = 0;  // per step, mean of the training ranks
   int64_t bytes_per_step = 0, global_batch = 0;
   std::vector<RankTimes> by_rank;
-  std::optional<Baseline> baseline;     // that the user named (--baseline)
-  double speed_up = 0, efficiency = 0;  // over it
-  std::vector<NamedFigure> own;         // of the strategy: staleness, ...
+  std::optional<Baseline> baseline;     // set by --baseline
+  double speed_up = 0, efficiency = 0;  // relative to the baseline
+  std::vector<NamedFigure> own;         // of the strategy, e.g. staleness
   std::string bound;                    // what takes most of the time, in words
-  std::string diagnosis;                // empty: nothing to complain about
+  std::string diagnosis;                // empty: nothing to report
 };
 
-// Of a run that was simulated.
+// Figures of a simulated run.
 struct SimulationFigures {
   std::string cluster, profile, engine;
-  double step_seconds = 0;              // to expect: the median
-  double undisturbed_step_seconds = 0;  // on a machine that nothing else uses
+  double step_seconds = 0;              // expected median
+  double undisturbed_step_seconds = 0;  // on a machine without other load
   double low = 0, high = 0;             // the band of step_seconds
-  int64_t memory_bytes = 0;             // of a rank
+  int64_t memory_bytes = 0;             // per rank
   bool disturbed = false;               // measured while the machine was busy
-  bool extrapolated = false;            // to more threads than could be measured
-  std::vector<std::string> cautions;    // where the prediction leaves what was measured
+  bool extrapolated = false;            // to more threads than were measured
+  std::vector<std::string> cautions;    // where the prediction goes beyond measurements
 };
 
 enum class Ending { finished, early, interrupted };
@@ -117,29 +117,29 @@ struct Summary {
   std::string name, data, device;
   int64_t seed = 0;
   int64_t parameters = 0;
-  double epochs = 0;      // done; the last may be a part of one
-  double first_loss = 0;  // of the first step; 0: not known
+  double epochs = 0;      // done; not an integer if the last is incomplete
+  double first_loss = 0;  // of the first step; 0: unknown
   double train_loss = 0, train_accuracy = 0;
   int64_t global_batch = 0;  // samples per step of all ranks together
-  double learning_rate = 0;  // before any schedule; multiplied by ranks where it scales with them
+  double learning_rate = 0;  // before the schedule; includes schedule.scale_with_ranks
   std::optional<Evaluation> validation, test;
-  int64_t best_epoch = 0;  // whose weights were kept, where the best are
+  int64_t best_epoch = 0;  // epoch whose weights were kept, with train.keep = "best"
   double read_seconds = 0;
-  double gradient_seconds = 0;  // median of a batch
+  double gradient_seconds = 0;  // per step, median
   std::vector<double> epoch_seconds;
   double total_seconds = 0;
   double samples_per_second = 0;
   int64_t peak_memory_bytes = 0;
   Ending ending = Ending::finished;
-  std::vector<NamedFigure> figures;         // of the kind of data: precision_at_10, ...
-  std::optional<ParallelFigures> parallel;  // where there are several ranks
+  std::vector<NamedFigure> figures;         // of the kind of data, e.g. precision_at_10
+  std::optional<ParallelFigures> parallel;  // only with several ranks
   std::optional<SimulationFigures> simulated;
 
-  // It ended far above where it started: nothing was learnt.
+  // The loss ended far above its start: nothing was learnt.
   bool loss_rose() const { return first_loss > 0 && train_loss > 1.5 * first_loss; }
 };
 
-// The only way out for figures: the run folder, the terminal and later tools all listen here.
+// The only way figures leave a training: run folder, terminal and other tools are observers.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -15,7 +15,7 @@ RankMemory training_memory(const RunConfig& config, const Network& network, int6
           .gradients = trained,
           .optimizer = trained * update_spec(config.optimizer).state_arrays(),
           .activations = static_cast<double>(needs.stash + needs.scratch) +
-                         2 * bytes(rows * network.output().elements()),  // and their gradients
+                         2 * bytes(rows * network.output().elements()),  // with gradients
           .data = 0};
 }
 

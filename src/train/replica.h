@@ -8,23 +8,24 @@
 
 namespace lockstep {
 
-// What a network is told about its samples.
+// Properties of the samples that a network must fit.
 struct SampleForm {
   Shape shape;
   int64_t outputs = 0;  // classes, or values to predict
   bool sparse = false;
-  std::string source;  // of the data, for messages
+  std::string source;  // name of the data, for messages
 };
 
-// One rank's replica of a network, on a device, with the strategy that trains it. Training,
-// measuring and simulating build it here.
+// One rank's replica of a network, on a device, with the strategy that trains it. Used for
+// training, measurement and simulation.
 struct Replica {
-  // `micro_batch`: the most rows that pass through the network at once.
+  // `micro_batch`: largest number of rows that pass through the network at once.
   Replica(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
           const SampleForm& samples, int64_t micro_batch);
   Replica(const Replica&) = delete;
 
-  // The strategy, before the first step; once, or it would forget what a checkpoint gave it.
+  // Prepares the strategy before the first step. Later calls do nothing: they would discard state
+  // loaded from a checkpoint.
   void prepare();
   bool trains() const { return worker.groups.data.rank() < training_ranks; }
 

@@ -66,11 +66,11 @@ class ScatteredDataset final : public Dataset {
   std::vector<int32_t> labels;
 };
 
-// Rows first .. first + rows of every rank's part that has them, one after the other.
+// Rows [first, first + rows) of every rank's part, in the order of ranks; parts may end earlier.
 struct Deal {
   std::vector<float> x;
   std::vector<int32_t> labels;
-  std::vector<int64_t> x_bytes, label_bytes;  // of each rank
+  std::vector<int64_t> x_bytes, label_bytes;  // per rank
 };
 
 Deal deal(const Dataset* whole, const Head& head, int64_t first, int64_t rows, int ranks) {
@@ -117,7 +117,7 @@ std::unique_ptr<Dataset> scatter_samples(const Dataset* whole, Communicator& ran
 
   const Part mine = part_of(head.size, ranks.size(), ranks.rank());
   auto part = std::make_unique<ScatteredDataset>(head, std::move(classes), mine);
-  constexpr int64_t rows_at_once = 1024;  // rank 0 holds so many of each rank
+  constexpr int64_t rows_at_once = 1024;  // per rank, in memory of rank 0
   const int64_t longest = (head.size + ranks.size() - 1) / ranks.size();
   size_t x_at = 0, label_at = 0;
   for (int64_t first = 0; first < longest; first += rows_at_once) {

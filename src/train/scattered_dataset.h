@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// Rank 0's samples dealt out: each rank receives its contiguous part, as floats, under the numbers
-// the samples have in the whole set. All ranks call it; only rank 0 gives the samples.
+// Scatters rank 0's samples: each rank receives its contiguous part, as floats. Samples keep their
+// numbers in the whole set. All ranks call it; `whole` is null on all but rank 0.
 std::unique_ptr<Dataset> scatter_samples(const Dataset* whole, Communicator& ranks);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Configurations: every key round trips, and every mistake is answered.
+// Configurations: every key survives a round trip, and every mistake gets a message.
 
 #include "config/run_config.h"
 #include "config/settings.h"

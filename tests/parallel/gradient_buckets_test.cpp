@@ -8,12 +8,12 @@
 namespace lockstep {
 namespace {
 
-// Three layers of 100, 200 and 300 parameters and a few behind them.
+// Three layers with 200, 315 and 160 parameters.
 class Buckets : public ::testing::Test {
  protected:
   Buckets() : network_({"dense 20", "dense 15", "dense 10"}, {9}), parameters_(network_) {}
 
-  // Pretends that a backward pass completes all layers, the last first.
+  // Acts like a backward pass that completes all layers, the last first.
   void pass(GradientBuckets& buckets) {
     buckets.loss_done({2.5, 3});
     const auto& entries = parameters_.entries();
@@ -47,7 +47,7 @@ TEST_F(Buckets, EveryFloatIsReducedOnceAndTheTailTravelsFirst) {
     const std::span<float> all = parameters_.gradients_and_tail();
     size_t sum = 0;
     const float* end = all.data() + all.size();
-    for (const std::span<float> part : reduced) {  // one behind the other, from the end
+    for (const std::span<float> part : reduced) {  // adjacent, from the end to the start
       EXPECT_EQ(part.data() + part.size(), end);
       end = part.data();
       sum += part.size();

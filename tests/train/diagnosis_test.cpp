@@ -34,7 +34,7 @@ TEST(Diagnosis, TellsCommunicationBoundFromWaiting) {
 }
 
 TEST(Diagnosis, AgreesWithTheShares) {
-  // 79.6% of the time is computing: communication is worth a word, but not what it is bound by.
+  // 79.6% of the time is computing: communication is reported, but the run is not bound by it.
   const std::vector<RankTimes> ranks(2, rank(7.96, 1.8, 0.24));
   const ParallelFigures f = summarise(ranks, 2, 100, 2'800'000, 256);
   EXPECT_EQ(f.bound,
@@ -54,7 +54,7 @@ TEST(Diagnosis, SlowerThanTheBaselineHasAReason) {
   EXPECT_TRUE(says(f.diagnosis, "slower than runs/one (0.70 times its speed)")) << f.diagnosis;
   EXPECT_TRUE(says(f.diagnosis, "takes 68 ms, alone it took 24")) << f.diagnosis;
   EXPECT_TRUE(says(f.diagnosis, "cores were busy")) << f.diagnosis;
-  // Whatever the shares are, there is one.
+  // There is a reason whatever the shares are.
   for (const double waiting : {0.0, 0.2, 5.0}) {
     ParallelFigures any =
         summarise(std::vector<RankTimes>(2, rank(2.4, 0.01, waiting)), 2, 100, 2'800'000, 256);

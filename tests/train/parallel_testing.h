@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// What each rank held at the end of a run on threads.
+// A training run on threads, and the state of each rank at its end.
 struct ParallelTraining {
   std::vector<std::vector<float>> weights, states;  // of each rank
   Summary summary;                                  // rank 0's

@@ -56,7 +56,7 @@ TEST_F(Reproducibility, LoggingDoesNotMatter) {
 }
 
 TEST_F(Reproducibility, ABatchInPiecesGivesTheSameUpToRounding) {
-  // Without batchnorm, whose statistics are those of a micro-batch.
+  // Without batchnorm: its statistics are per micro-batch.
   RunConfig config = digits_config();
   config.model.layers = {"conv 4 3x3 relu", "maxpool 2", "dropout 0.3", "dense 10"};
   config.train.batch = 64;

@@ -1,4 +1,4 @@
-// How runs end: by plan, early, by hand or because the numbers blew up.
+// How runs end: finished, stopped early, interrupted or diverged.
 
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-// Learns by heart and gets worse on what it has not seen.
+// Overfits: the validation loss rises after some epochs.
 RunConfig overfitting_config() {
   RunConfig config = iris_config();
   config.model.layers = {"dense 30 relu", "dense 3"};
@@ -70,7 +70,7 @@ TEST(KeepBest, KeepsTheWeightsOfTheEpochThatValidatedBest) {
   EXPECT_EQ(training.summary.best_epoch, best);
   EXPECT_EQ(training.summary.validation->loss,
             training.record.epochs[static_cast<size_t>(best - 1)].validation->loss);
-  // They are the weights of a run that ends there.
+  // They equal the weights of a run that ends with that epoch.
   config.train.epochs = best;
   config.train.keep = Keep::last;
   EXPECT_EQ(Training(config).run().weights(), training.weights());
@@ -82,7 +82,7 @@ TEST(KeepBest, KeepsTheStatisticsToo) {
   config.data.limit = 100;
   config.train.epochs = 4;
   config.optimizer.lr = 0.01;
-  config.schedule = {.name = "step", .step_epochs = 3, .step_factor = 1000};  // spoils the last
+  config.schedule = {.name = "step", .step_epochs = 3, .step_factor = 1000};  // spoils epoch 4
   config.train.keep = Keep::best;
   Training training(config);
   training.run();
@@ -94,7 +94,7 @@ TEST(KeepBest, KeepsTheStatisticsToo) {
 
 TEST(KeepBest, ALossThatIsNoNumberIsNeverTheBest) {
   RunConfig config = overfitting_config();
-  config.train.batch = 0;  // the last step of all blows up, and only validation sees it
+  config.train.batch = 0;  // the last step diverges, which only validation shows
   config.train.epochs = 2;
   config.train.keep = Keep::best;
   config.optimizer = {.name = "sgd", .lr = 0.01};
@@ -161,7 +161,7 @@ TEST(Divergence, AtTheLastStepIsNoticed) {
 }
 
 TEST(Divergence, KeepsTheLastGoodEpoch) {
-  // Two epochs at a sane rate, then one that is not.
+  // Two epochs with a good learning rate, then one with a huge rate.
   RunConfig config = iris_config();
   config.optimizer = {.name = "sgd", .lr = 0.01};
   config.schedule = {.name = "step", .step_epochs = 2, .step_factor = 1e30};

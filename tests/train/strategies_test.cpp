@@ -1,4 +1,4 @@
-// Ranks on threads against one rank, or against a serial model of what the strategy does.
+// Compares ranks on threads with one rank, or with another computation of the same result.
 
 #include "parallel/strategy.h"
 
@@ -55,7 +55,7 @@ TEST_P(Ranks, TheLossOfEveryStepIsThatOfTheWholeBatch) {
 }
 
 TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
-  // The norm of the summed gradients and the loss: of one bit that differed, they would tell.
+  // The gradient norm and the loss would show a single bit that differs.
   for (const char* strategy : {"all-reduce", "reduce-broadcast"}) {
     RunConfig config = cnn(GetParam());
     config.parallel.strategy = strategy;
@@ -77,7 +77,7 @@ TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
 }
 
 TEST_P(Ranks, OwnPartsAreSeenWholeAndWeighedRight) {
-  // One step an epoch over everything: whoever holds which sample, the sum is the same.
+  // One step per epoch over all samples: the sum does not depend on which rank holds a sample.
   for (const Parts parts : {Parts::contiguous, Parts::strided, Parts::shuffled}) {
     RunConfig config = mlp(1);
     config.train.batch = 0;
@@ -219,7 +219,7 @@ TEST(BatchNorm, RunningStatisticsAreAveraged) {
   config.model.layers = {"conv 4 3x3", "batchnorm relu", "dense 10"};
   const ParallelTraining together(config);
   EXPECT_EQ(together.states[0], together.states[1]);
-  // Ranks that never meet keep those of their own samples, which differ.
+  // Ranks that never average keep the statistics of their own samples, which differ.
   config.train.epochs = 1;
   config.parallel.strategy = "average-weights";
   config.parallel.average = Averaging::never;

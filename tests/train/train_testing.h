@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// Keeps what a run reports, and may raise the flag that ends it.
+// Records the reports of a run; can stop the run after a step or epoch.
 class Record final : public Observer {
  public:
   std::vector<StepReport> steps;
@@ -41,7 +41,7 @@ inline std::vector<float> copy_of(const HostMirror& memory) {
   return {values.begin(), values.end()};
 }
 
-// One training from a configuration to its end, in memory.
+// A training run of one rank, in memory.
 struct Training {
   DataSplits data;
   std::unique_ptr<Device> device;
@@ -76,7 +76,7 @@ inline RunConfig iris_config() {
   return config;
 }
 
-// Images, with every kind of layer that keeps something for later.
+// Images, with pooling, batch normalisation and dropout.
 inline RunConfig digits_config() {
   RunConfig config;
   config.name = "digits-test";

@@ -1,4 +1,4 @@
-// What a training does step by step, and that it learns.
+// Steps of a training run, and tests that it learns.
 
 #include <cmath>
 
@@ -101,7 +101,7 @@ TEST(Trainer, ClippingMakesLongStepsExactlyAsLongAsAllowed) {
   double squares = 0;
   for (size_t i = 0; i < before.size(); ++i) squares += std::pow(double(after[i]) - before[i], 2);
   EXPECT_NEAR(std::sqrt(squares), 0.01, 1e-5);
-  EXPECT_GT(training.record.steps[0].gradient_norm, 0.05);  // what is reported is not clipped
+  EXPECT_GT(training.record.steps[0].gradient_norm, 0.05);  // the reported norm is before clipping
 }
 
 TEST(Trainer, ClippingLeavesShortStepsAlone) {
@@ -141,7 +141,7 @@ TEST(Trainer, TheNetworkMustFitTheData) {
 }
 
 TEST(Trainer, EvaluationDependsOnNothingButTheWeights) {
-  // Dropout is off, running statistics are used, and the batch size does not show.
+  // Dropout is off, running statistics are used, and the batch size has no effect.
   RunConfig config = digits_config();
   config.train.epochs = 1;
   const double loss = Training(config).run().summary.test->loss;

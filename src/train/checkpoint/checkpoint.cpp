@@ -20,7 +20,7 @@ fs::path step_folder(const fs::path& folder, int64_t global_step) {
   return folder / fmt::format("{}{}", step_start, global_step);
 }
 
-// Doubles as their shortest exact text.
+// JSON has doubles as their shortest exact text.
 Json position_json(const Position& at) {
   return {{"epoch", at.epoch},
           {"step", at.step},
@@ -39,7 +39,7 @@ Position position_from(const Json& json) {
   const auto number = [&](const char* key) {
     return json.at(key).is_null() ? std::nan("") : json.at(key).get<double>();
   };
-  // Earlier versions did not keep it.
+  // Checkpoints of earlier versions do not have it.
   const auto if_kept = [&](const char* key) { return json.contains(key) ? number(key) : 0; };
   return {.epoch = json.at("epoch").get<int64_t>(),
           .step = json.at("step").get<int64_t>(),
@@ -56,7 +56,7 @@ Position position_from(const Json& json) {
 
 CheckpointInfo read_info(const fs::path& path) { return info_from(read_text(path), path.string()); }
 
-// The number in the folder's name; -1: it is no checkpoint's.
+// The step in the folder's name; -1: not a checkpoint.
 int64_t step_of(const fs::path& folder) {
   const std::string name = folder.filename().string();
   if (!name.starts_with(step_start)) return -1;
@@ -78,7 +78,7 @@ std::vector<fs::path> step_folders(const fs::path& folder) {  // newest first
 
 bool is_announced(const fs::path& step) { return fs::exists(digests_path(step)); }
 
-// A UserError says which of its files is damaged.
+// Throws a UserError that names the damaged file.
 KeptCheckpoint checked(const fs::path& step) {
   const Digests digests = *read_digests(step);
   for (const auto& [name, digest] : digests.files) expect_undamaged(step / name);
@@ -163,11 +163,11 @@ void announce_checkpoint(const fs::path& folder, const CheckpointInfo& info,
   write_file(step / "checkpoint.json", text);
   write_file(digests_path(step), digests_text(all));
   std::error_code ignored;
-  fs::remove(folder / "latest.json", ignored);  // of 0.1.0
+  fs::remove(folder / "latest.json", ignored);  // written by 0.1.0
   int64_t kept = 0;
   for (const fs::path& other : step_folders(folder)) {
     if (other == step) continue;
-    // Newer ones are of a start that was given up: this run went on from an older one.
+    // Newer ones were abandoned: the run was resumed from an older one.
     const bool counts = is_announced(other) && step_of(other) < info.global_step;
     if (!counts || ++kept >= keep) fs::remove_all(other, ignored);
   }
@@ -184,7 +184,7 @@ std::vector<KeptCheckpoint> kept_checkpoints(const fs::path& folder,
       damaged.push_back(error.what());
     }
   }
-  const fs::path old = folder / "latest.json";  // 0.1.0 named its one checkpoint there
+  const fs::path old = folder / "latest.json";  // 0.1.0 named its only checkpoint there
   if (kept.empty() && damaged.empty() && fs::exists(old)) {
     const CheckpointInfo info = read_info(old);
     kept.push_back({step_folder(folder, info.global_step), info});

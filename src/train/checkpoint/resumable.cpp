@@ -27,7 +27,7 @@ std::map<std::string, TomlValue> values_of(const std::string& configuration) {
 
 }  // namespace
 
-// A key that is newer than the checkpoint had its default.
+// A key that is newer than the checkpoint counts as its default.
 void expect_resumable(const std::string& before, const RunConfig& now) {
   std::map<std::string, TomlValue> was = values_of(before);
   was.merge(values_of(lasting_toml({})));

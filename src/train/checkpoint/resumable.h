@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// What a checkpoint was written with (`before`, as lasting_toml has it) must still hold; a
-// UserError names the first key that differs.
+// Compares the configuration with that of a checkpoint (`before`, from lasting_toml()); throws a
+// UserError that names the first key that differs.
 void expect_resumable(const std::string& before, const RunConfig& now);
 
 }  // namespace lockstep

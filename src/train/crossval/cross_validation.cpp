@@ -24,13 +24,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// All that a cross-validation consists of, the same on every rank.
+// All trainings of a cross-validation; the same on every rank.
 struct Plan {
   std::vector<FoldTask> tasks;
-  std::vector<Fold> samples;  // of each task; retraining tests on nothing
+  std::vector<Fold> samples;  // per task; empty test part: retraining
 };
 
-// Folds of all nodes in turn, so that no node is late; what trains on a whole node comes last.
+// Folds of all nodes in turn, so that nodes finish at about the same time; retraining comes last.
 Plan make_plan(const CrossvalConfig& c, const Dataset& data, uint64_t seed) {
   const auto parts = make_parts(data, c.nodes, seed);
   std::vector<std::vector<Fold>> folds;
@@ -50,7 +50,7 @@ Plan make_plan(const CrossvalConfig& c, const Dataset& data, uint64_t seed) {
   return plan;
 }
 
-// A data set that somebody else owns and keeps.
+// A pointer that does not own the data set.
 std::shared_ptr<const Dataset> borrowed(const Dataset& data) {
   return {std::shared_ptr<void>(), &data};
 }
@@ -73,7 +73,7 @@ fs::path folder_of(const fs::path& folder, const FoldTask& task) {
   return folder / "folds" / task.name();
 }
 
-// The result that a finished run left behind, if it is of this configuration.
+// The result of the task if its folder holds a finished run with this configuration.
 std::optional<FoldResult> finished(const fs::path& folder, const FoldTask& task,
                                    const RunConfig& config) {
   const fs::path run = folder_of(folder, task);
@@ -90,7 +90,7 @@ std::optional<FoldResult> finished(const fs::path& folder, const FoldTask& task,
   return FoldResult{task, number("test_loss"), number("test_accuracy"), number("total_seconds")};
 }
 
-// Waits until all ranks are here, which may take as long as others' folds do.
+// A barrier with its own time limit: other ranks may still be training folds.
 void meet(Communicator& ranks, double limit) {
   const WallClock clock;
   const double start = clock.seconds();
@@ -113,7 +113,7 @@ Summary train_fold(const RunConfig& config, Communicator& group, const DataSplit
   Trainer trainer(config, group, *device, clock, splits, observers);
   std::unique_ptr<RunFolder> run;
   if (group.rank() == 0) {
-    if (holds_run(folder)) remove_run_files(folder);  // of a start that did not finish the fold
+    if (holds_run(folder)) remove_run_files(folder);  // of an earlier, unfinished start
     run = std::make_unique<RunFolder>(folder, config);
     observers.add(*run);
   }
@@ -126,7 +126,7 @@ Summary train_fold(const RunConfig& config, Communicator& group, const DataSplit
   return summary;
 }
 
-// What becomes of the folds' models, on rank 0 alone.
+// Makes the final model from the models of the folds; on rank 0 only.
 class Models {
  public:
   Models(const RunConfig& config, const DataSplits& data, const Clock& clock,
@@ -216,7 +216,7 @@ class Models {
   fs::path folder_;
 };
 
-// The group that the calling rank is in trains folds with this batch and learning rate.
+// Adds the batch and learning rate with which the calling rank's group trains folds.
 void describe_fold(const RunConfig& config, const Communicator& group, int64_t samples,
                    CrossvalSummary& summary) {
   const int64_t training = training_ranks(config.parallel, group.size());
@@ -315,7 +315,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
     longest = std::max(longest, s.total_seconds);
     if (group->rank() == 0 && !interrupted && fold_done) {
       const Evaluation test = s.test.value_or(Evaluation{});
-      // Folds are taken in order, so all before this one were begun.
+      // Folds are handed out in order, so all before this one have started.
       const auto at = done_before.begin() + task;
       const auto before = std::count(done_before.begin(), at, 1),
                  after = std::count(at, done_before.end(), 1);
@@ -398,7 +398,7 @@ std::string summary_json(const CrossvalSummary& s) {
                                {"accuracy", r.accuracy},
                                {"seconds", r.seconds}});
   }
-  json["fold_seconds"] = work;  // of all folds, one after the other
+  json["fold_seconds"] = work;  // sum over all folds
   for (const Evaluation& e : s.node_tests) json["by_node"].push_back(evaluation_json(e));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-// An open file that is locked as long as this lives.
+// An open file, locked for the lifetime of this object.
 class Locked {
  public:
   Locked(const fs::path& path, double patience) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {

@@ -6,12 +6,12 @@
 
 namespace lockstep {
 
-// Hands out the numbers 0, 1, 2 ... below `count`, each to one of several threads or processes that
-// share a folder. The next number is in a file there, locked while it is read and raised: ranks
-// that are busy training need not answer anybody.
+// Hands out the numbers from 0 to `count` - 1, each once, to threads and processes that share a
+// folder. The next number is in a file, which is locked while it is read and incremented: no rank
+// has to answer requests while it trains.
 class TaskQueue {
  public:
-  // Starts over; by one of them, before the others ask.
+  // Starts from 0; called by one rank, before any call of next().
   static void reset(const fs::path& file);
   // `patience`: seconds to wait for the lock.
   TaskQueue(const fs::path& file, int64_t count, double patience);

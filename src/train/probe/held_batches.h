@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// What is trained on where no I/O is to be measured: a few micro-batches held in memory.
+// A few micro-batches in memory, for steps without I/O.
 struct HeldBatches {
   std::string provenance;
   Shape shape;
@@ -13,15 +13,15 @@ struct HeldBatches {
   bool sparse = false;
   int64_t samples = 0;      // of the whole training part
   int64_t rows = 0;         // per step and rank
-  int64_t micro_batch = 0;  // rows of a batch
+  int64_t micro_batch = 0;  // rows per element of `batches`
   std::vector<Batch> batches;
 
   SampleForm form() const { return {shape, classes, sparse, provenance}; }
 };
 
-// Real samples: sparse kernels are as fast as the data let them. `rows`: per step and rank.
+// Real samples: the speed of sparse kernels depends on the data. `rows`: per step and rank.
 HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_t rows);
-// Noise of a given shape, for networks that no data set fits.
+// Noise of a given shape, for networks without a data set.
 HeldBatches noise_batches(const RunConfig& config, const Shape& shape);
 
 }  // namespace lockstep

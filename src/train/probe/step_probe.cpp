@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// The held batches over and over, cut to what a step needs. Ranks begin with different ones: with
-// sparse inputs they touch different rows.
+// Cycles through the held batches, cut to the rows of a step. Ranks begin with different batches,
+// so that with sparse inputs they touch different rows.
 class StepProbe::Source final : public BatchSource {
  public:
   Source(const HeldBatches& held, StepShare share, int rank)
@@ -59,7 +59,7 @@ StepProbe::StepProbe(const RunConfig& config, const HeldBatches& held, int64_t a
       replica_(config, ranks, device, clock, held.form(), held.micro_batch),
       source_(std::make_unique<Source>(held, share_of(config, all, replica_, ranks.rank()),
                                        ranks.rank())) {
-  replica_.worker.checks_numbers = false;  // steps on a few batches may diverge: time matters
+  replica_.worker.checks_numbers = false;  // steps on a few batches may diverge; only time matters
 }
 
 StepProbe::~StepProbe() = default;

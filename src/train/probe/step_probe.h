@@ -9,20 +9,20 @@
 
 namespace lockstep {
 
-// One rank that makes training steps on held batches, with the strategy of the configuration and no
-// trainer around it: what benchmarks time, what calibration measures and what simulation runs.
+// Makes training steps of one rank on held batches, with the configured strategy and without a
+// trainer. Used by benchmarks, calibration and simulation.
 class StepProbe {
  public:
-  // The rows of this rank in a step are its share of `all` rows.
+  // `all`: rows per step of all ranks, of which this rank gets its share.
   StepProbe(const RunConfig& config, const HeldBatches& held, int64_t all, Communicator& ranks,
             Device& device, const Clock& clock);
   ~StepProbe();
 
-  void initialise();        // the weights; where nothing is computed, they need not be
+  void initialise();        // sets the weights; not needed if nothing is computed
   void run(int64_t steps);  // as one epoch
 
   const std::vector<double>& step_seconds() const { return seconds_; }  // of the last run
-  const StepTimes& times() const { return times_; }                     // the same
+  const StepTimes& times() const { return times_; }                     // of the last run
   const StepShare& share() const;
   int training_ranks() const { return replica_.training_ranks; }
   const StrategyTraits& traits() const { return replica_.traits; }
@@ -30,7 +30,7 @@ class StepProbe {
   Program& program() { return replica_.program; }  // to listen to its layers
   void record(Trace& trace) { replica_.worker.trace = &trace; }
 
-  // Called before each micro-batch, with its rows: simulation charges there what is not arithmetic.
+  // Called before each micro-batch with its rows; simulation adds costs outside of kernels there.
   using BeforeMicroBatch = std::function<void(int64_t rows)>;
   void before_micro_batch(BeforeMicroBatch call);
 

@@ -102,7 +102,7 @@ AccountScores group_scores(const FollowGraph& graph) {
   for (int64_t user = 0; user < graph.size(); ++user)
     for (int64_t a = 0; a < graph.size(); ++a)
       if (groups[static_cast<size_t>(user)] == groups[static_cast<size_t>(a)])
-        scores.at(user, a) += static_cast<double>(graph.size());  // before all others
+        scores.at(user, a) += static_cast<double>(graph.size());  // the user's own group first
   return scores;
 }
 

@@ -6,10 +6,10 @@
 
 namespace lockstep {
 
-// How well rankings of `top` accounts find the follows that were hidden, over users who have some.
+// How well rankings of `top` accounts find hidden follows; mean over users with hidden follows.
 struct RankingScores {
-  double precision = 0;  // share of the recommended that are hidden follows
-  double recall = 0;     // share of the hidden follows that are recommended
+  double precision = 0;  // share of recommended accounts that are hidden follows
+  double recall = 0;     // share of hidden follows that are recommended
   double hit_rate = 0;   // share of users with at least one found
 };
 
@@ -18,7 +18,7 @@ struct Recommendation {
   double score = 0;
 };
 
-// Scores of all accounts for all users: something to rank by.
+// Scores of all accounts for all users, to rank accounts by.
 class AccountScores {
  public:
   explicit AccountScores(const FollowGraph& graph)
@@ -27,7 +27,7 @@ class AccountScores {
   double& at(int64_t user, int64_t account) {
     return scores_[static_cast<size_t>(user * graph_->size() + account)];
   }
-  // The best accounts that the user is not known to follow; ties by number.
+  // The `top` best accounts that the user is not known to follow; ties: lower number first.
   std::vector<Recommendation> best(int64_t user, int64_t top) const;
   RankingScores measure(int64_t top) const;
 
@@ -36,12 +36,12 @@ class AccountScores {
   std::vector<double> scores_;
 };
 
-// The network's outputs as probabilities, averaged over a user's posts. Users without posts are
-// recommended what is popular.
+// The network's outputs as probabilities, averaged over a user's posts. Users without posts get the
+// most popular accounts.
 AccountScores network_scores(const PostDataset& posts, Program& program,
                              const Parameters& parameters);
 
-// What needs no network: chance, the most followed, the most followed of the user's own group.
+// Baselines without a network: random, most followed, most followed of the user's group.
 AccountScores random_scores(const FollowGraph& graph, uint64_t seed);
 AccountScores popularity_scores(const FollowGraph& graph);
 AccountScores group_scores(const FollowGraph& graph);

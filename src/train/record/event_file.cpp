@@ -20,7 +20,7 @@ double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Table k: what a byte does to the checksum when k more follow it.
+// Table k: effect of a byte on the checksum when k more bytes follow.
 using CrcTables = std::array<std::array<uint32_t, 256>, 8>;
 constexpr CrcTables crc_tables() {
   CrcTables tables{};
@@ -35,20 +35,20 @@ constexpr CrcTables crc_tables() {
   return tables;
 }
 
-static_assert(std::endian::native == std::endian::little);  // as the format is
+static_assert(std::endian::native == std::endian::little);  // the format is little-endian
 
 template <typename T>
 void add_raw(std::string& to, T value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// TFRecord hides checksums of checksums by this.
+// TFRecord stores checksums with this mask.
 void add_masked(std::string& to, std::string_view bytes) {
   const uint32_t crc = crc32c(bytes);
   add_raw(to, static_cast<uint32_t>(((crc >> 15) | (crc << 17)) + 0xa282ead8u));
 }
 
-// Protocol buffers: a field's number and kind, then its value.
+// Protocol buffers: a field's number and wire type, then its value.
 enum Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
 void add_number(std::string& to, uint64_t value) {
@@ -104,7 +104,7 @@ EventFile::EventFile(const fs::path& folder) : file_(nullptr, std::fclose) {
 void EventFile::add(int64_t step, std::span<const NamedScalar> scalars) {
   summary_.clear();
   for (const auto& [name, value] : scalars) {
-    // A value's own length: name with its key and length (below 128), a key, a float.
+    // Length of the value: key, length (one byte) and text of the name, key and float.
     ENSURE(name.size() < 100);
     add_key(summary_, 1, bytes);
     add_number(summary_, 2 + name.size() + 1 + sizeof(float));

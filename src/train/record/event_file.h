@@ -26,7 +26,7 @@ class EventFile {
   void write();  // event_
 
   fs::path path_;
-  std::string event_, summary_, record_;  // kept between calls for their memory
+  std::string event_, summary_, record_;  // members to reuse their memory
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 

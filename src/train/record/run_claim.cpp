@@ -9,10 +9,10 @@
 namespace lockstep {
 namespace {
 
-constexpr int most_runs = 100'000;  // of one name
+constexpr int most_runs = 100'000;  // with the same name
 
-// What a run, a cross-validation or a sweep writes. Names, so that nothing else in a folder is ever
-// removed.
+// Files and folders that a run, a cross-validation or a sweep writes, by name, so that nothing else
+// in a folder is ever removed.
 constexpr std::array run_files = {"config.toml", "metrics.jsonl", "summary.json",
                                   "trace.json",  "model",         "checkpoints",
                                   "folds",       "queue",         "sweep.jsonl"};
@@ -27,15 +27,15 @@ std::vector<fs::path> point_folders(const fs::path& folder) {
   return points;
 }
 
-// The link is made aside and renamed, so that it always leads somewhere.
+// Makes the link under another name and renames it, so that runs/latest always exists.
 void link_latest(const fs::path& run) {
   const fs::path link = latest_link(), aside = runs_folder() / ".latest.new";
   std::error_code error;
-  if (fs::exists(fs::symlink_status(link)) && !fs::is_symlink(link)) return;  // somebody's run
+  if (fs::exists(fs::symlink_status(link)) && !fs::is_symlink(link)) return;  // a run of that name
   fs::remove(aside, error);
   fs::create_symlink(run.filename(), aside, error);
   if (!error) fs::rename(aside, link, error);
-  // A file system without links has no runs/latest; runs are named by their folders there.
+  // Errors are ignored: on a file system without links there is no runs/latest.
 }
 
 bool is_among_runs(const fs::path& run) {
@@ -117,7 +117,7 @@ RunClaim RunClaim::for_new(const std::string& name, const std::string& out, bool
   if (!out.empty()) make_folder(out);
   RunClaim claim(out.empty() ? made_fresh(name) : fs::path(out));
   expect_no_links(claim.path());
-  if (!force && holds_run(claim.path())) throw holds_a_run(out);  // now that nobody else starts one
+  if (!force && holds_run(claim.path())) throw holds_a_run(out);  // the folder is locked now
   if (force) remove_run_files(claim.path());
   if (is_among_runs(claim.path())) link_latest(claim.path());
   return claim;

@@ -6,17 +6,17 @@
 
 namespace lockstep {
 
-// The folder that a run writes: locked, and holding no other run's results.
+// The folder of a run: locked, and without results of other runs.
 class RunClaim {
  public:
-  // A new run. Without `out` it gets a folder that was not there: runs/<name>, runs/<name>-2, ...;
-  // with it, an earlier run in that folder is a UserError, or is removed with `force`.
+  // For a new run. Without `out`, makes a new folder: runs/<name>, runs/<name>-2, ... With `out`,
+  // throws a UserError if the folder holds a run, or removes that run with `force`.
   static RunClaim for_new(const std::string& name, const std::string& out, bool force);
-  // A run or sweep that goes on in its own folder.
+  // For a run or sweep that is resumed.
   static RunClaim for_resumed(const fs::path& folder);
 
   RunClaim(RunClaim&&) noexcept = default;
-  ~RunClaim();  // a folder in which nothing was written is removed
+  ~RunClaim();  // removes the folder if nothing was written to it
 
   const fs::path& path() const { return path_; }
 
@@ -27,19 +27,19 @@ class RunClaim {
   FolderLock lock_;
 };
 
-// Points of a simulation are folders of their own, whose names start like this.
+// Every point of a simulation has its own folder, whose name starts with this.
 constexpr const char* point_folder_start = "ranks-";
 
-// Whether a folder holds what a run, a cross-validation or a simulation left behind.
+// Whether a folder holds files of a run, a cross-validation or a simulation.
 bool holds_run(const fs::path& folder);
-// The error of RunClaim::for_new, before anything is started.
+// Throws the error of RunClaim::for_new early, before ranks are started.
 void expect_free(const std::string& out, bool force);
-// Removes what a run wrote, and nothing else.
+// Removes the files of a run, and nothing else.
 void remove_run_files(const fs::path& folder);
 
 const fs::path& runs_folder();  // runs
 fs::path latest_link();         // runs/latest, a link to the newest run there
-// `given`, or where it is empty the run that runs/latest links to.
+// `given`, or the run that runs/latest links to if `given` is empty.
 fs::path run_or_latest(const std::string& given);
 
 }  // namespace lockstep

@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-// A line of metrics.jsonl. Numbers only, and many lines: a tree of JSON values would cost more than
-// a small network's epoch.
+// A line of metrics.jsonl, which has only numbers. Formatted directly: building JSON values would
+// take longer than an epoch of a small network.
 class MetricsLine {
  public:
   MetricsLine& add(std::string_view name, double value) {
@@ -44,8 +44,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view run_line = "# run ";
 
-// Keeps what was written before the checkpoint: the rest will be made again. Where the length then
-// is not known, lines of later steps and a line that is not whole go.
+// Keeps the lines written before the checkpoint; later ones will be written again. If the length at
+// the checkpoint is unknown, removes lines of later steps and an incomplete last line.
 void cut_metrics(const fs::path& path, const ResumedFrom& resumed) {
   const std::string text = read_text(path), key = "\"train/global_step\":";
   const auto length = static_cast<size_t>(std::max<int64_t>(0, resumed.metrics_bytes));
@@ -64,7 +64,7 @@ void cut_metrics(const fs::path& path, const ResumedFrom& resumed) {
   write_file(path, kept);
 }
 
-// What an earlier start left must not pass for this one's.
+// Makes the folder and removes results of an earlier start.
 fs::path made(const fs::path& path, const std::optional<ResumedFrom>& resumed) {
   make_folder(path / "model");
   std::error_code ignored;
@@ -73,7 +73,7 @@ fs::path made(const fs::path& path, const std::optional<ResumedFrom>& resumed) {
   return path;
 }
 
-// A run that goes on keeps its identifier; one of 0.1.0 gets its first.
+// A resumed run keeps its identifier; a run of 0.1.0 has none and gets one.
 std::string identifier(const fs::path& path, const std::optional<ResumedFrom>& resumed) {
   std::string run;
   if (resumed) run = run_of_config(read_text(path / "config.toml"));
@@ -147,7 +147,7 @@ Shape shape_from(const Json& json, const fs::path& path) {
 void expect_same(const Network& network, const std::vector<std::string>& layers,
                  const fs::path& model, const fs::path& config) {
   if (network.lines() == layers) return;
-  if (auto adapted = gpt2_of(layers)) {  // saved with its changes added
+  if (auto adapted = gpt2_of(layers)) {  // LoRA changes were added when it was saved
     adapted->lora_rank = 0;
     if (std::vector{text(*adapted)} == network.lines()) return;
   }
@@ -155,7 +155,7 @@ void expect_same(const Network& network, const std::vector<std::string>& layers,
                   fmt::join(network.lines(), "; "), config.string(), fmt::join(layers, "; "));
 }
 
-// What two runs wrote into one folder does not go together.
+// Refuses a folder that two runs have written to.
 void expect_one_run(const std::string& configuration, const std::string& model,
                     const fs::path& config_path, const fs::path& model_path) {
   if (configuration == model) return;
@@ -312,7 +312,7 @@ std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& ne
 void RunFolder::save(const Parameters& parameters, const Network& network, const DataSplits& data) {
   const fs::path folder = path_ / "model";
   const auto size = gpt2_of(network.lines());
-  if (size && size->lora_rank > 0) {  // a plain GPT-2, as others read it
+  if (size && size->lora_rank > 0) {  // as a plain GPT-2, which other programs can read
     Gpt2 plain = *size;
     plain.lora_rank = 0;
     save(merged(*size, parameters), Network({text(plain)}, network.input()), data);
@@ -336,7 +336,7 @@ void stage_model(FileGroup& group, const fs::path& folder, const ModelFiles& fil
     group.add({folder / name, content});
     digests.files[name] = digest_of(content);
   }
-  // Digests of an earlier model would call the new one damaged.
+  // With the digests of an earlier model the new one would look damaged.
   std::error_code ignored;
   fs::remove(digests_path(folder), ignored);
   group.add({digests_path(folder), digests_text(digests)});

@@ -15,26 +15,26 @@ namespace lockstep {
 
 class MetricsLine;
 
-// What a run leaves behind: config.toml, metrics.jsonl, summary.json, model/ and events for
-// TensorBoard. The run's identifier is in all of them that outlive it.
+// Writes the files of a run: config.toml, metrics.jsonl, summary.json, model/ and events for
+// TensorBoard. config.toml, metrics.jsonl and model/digests.txt hold the run's identifier.
 class RunFolder final : public Observer {
  public:
-  // Makes the folder and checks that it can be written before any training is done. Of a run that
-  // goes on (`resumed`) the metrics up to its checkpoint are kept.
+  // Makes the folder and writes to it, so that errors show before training. A `resumed` run keeps
+  // its metrics up to the checkpoint.
   RunFolder(const fs::path& path, const RunConfig& config,
             const std::optional<ResumedFrom>& resumed = std::nullopt);
 
   const fs::path& path() const { return path_; }
   const std::string& run() const { return run_; }  // its identifier
-  // All lines of metrics so far are with the kernel; the length of their file.
+  // Passes all metrics to the operating system; returns the length of metrics.jsonl.
   int64_t flush_metrics();
   void step_done(const StepReport& report) override;
   void evaluated(const EvaluationReport& report) override;
   void epoch_done(const EpochReport& report) override;
-  void run_ended(const Summary& summary) override;  // and finishes
+  void run_ended(const Summary& summary) override;  // commits all files
 
   void save(const Parameters& parameters, const Network& network, const DataSplits& data);
-  void finish() { files_.commit(); }  // all that was saved is on the disk
+  void finish() { files_.commit(); }  // writes all saved files to disk
 
  private:
   void log(int64_t step, const MetricsLine& line);
@@ -43,11 +43,11 @@ class RunFolder final : public Observer {
   std::string run_;
   int64_t log_every_;
   LineFile metrics_;
-  std::unique_ptr<EventFile> events_;  // where TensorBoard's are wanted
+  std::unique_ptr<EventFile> events_;  // null: report.tensorboard is false
   FileGroup files_;
 };
 
-// Files of a model, and their digests.
+// Names and contents of a model's files. stage_model() also adds their digests.
 using ModelFiles = std::vector<std::pair<std::string, std::vector<uint8_t>>>;
 void stage_model(FileGroup& group, const fs::path& folder, const ModelFiles& files,
                  const std::string& run);
@@ -59,10 +59,10 @@ std::vector<uint8_t> saved_model(const Parameters& parameters, const Network& ne
 
 std::string summary_json(const Summary& summary);
 
-// A finished run of one rank, to compare others with; a UserError where it is not one.
+// Reads the summary of a run of one rank. Throws a UserError if it is not one.
 Baseline read_baseline(const fs::path& run);
 
-// A trained network as a run left it.
+// A trained network, loaded from a run folder.
 struct SavedRun {
   fs::path path;
   RunConfig config;
@@ -70,12 +70,12 @@ struct SavedRun {
   std::unique_ptr<Parameters> parameters;
   std::vector<std::string> classes;
   Normalizer normalizer;
-  bool has_digests = true;  // what was loaded was compared with its digests
+  bool has_digests = true;  // the loaded files were compared with their digests
 };
 SavedRun load_run(const fs::path& path);
 
-// Comment lines above a saved configuration, and the identifier they hold; empty: of 0.1.0, or not
-// a run's.
+// Comment lines at the top of a saved configuration, and the run's identifier in them; empty:
+// written by 0.1.0, or not by a run.
 std::string config_head(const std::string& run);
 std::string run_of_config(const std::string& text);
 

@@ -28,7 +28,7 @@ std::string date_text(std::time_t time) {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &parts)};
 }
 
-// Links are not followed: they may lead anywhere.
+// Adds up file sizes and finds the newest change. Links are not followed: they may lead anywhere.
 void measure(const fs::path& folder, int64_t& bytes, std::time_t& newest) {
   std::error_code error;
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
@@ -87,7 +87,7 @@ class Verification {
   }
 
  private:
-  // Runs `check`, which returns what it found or throws what is wrong.
+  // Runs `check`, which returns a description or throws if the file is damaged.
   template <typename Check>
   void look(const std::string& file, Check check) {
     try {
@@ -152,7 +152,7 @@ class Verification {
       });
     if (digests)
       for (const auto& [file, digest] : digests->files)
-        if (std::ranges::find(there, file) == there.end()) there.push_back(file);  // is missing
+        if (std::ranges::find(there, file) == there.end()) there.push_back(file);  // missing
     for (const std::string& file : there)
       look(name + "/" + file,
            [&] { return expect_undamaged(path / file) ? "matches its digest" : "has no digest"; });

@@ -13,28 +13,28 @@ template <>
 inline constexpr auto enum_texts<FolderKind> =
     std::array{"training", "cross-validation", "simulation", "study"};
 
-// A folder among the runs, as 'lockstep runs' shows it.
+// A run folder as 'lockstep runs' shows it.
 struct ListedRun {
   std::string name;  // of the folder
   FolderKind kind = FolderKind::training;
   bool running = false;
-  std::string state;  // running, unfinished, damaged, or as its summary says
+  std::string state;  // running, unfinished, damaged, or the ending in its summary
   std::string date;   // of its newest file: 2026-11-18 01:12
   int64_t bytes = 0;  // of all files in it
 };
 
-// Runs in `folder`, newest first; what is none of ours is left out.
+// Runs in `folder`, newest first; other folders are left out.
 std::vector<ListedRun> list_runs(const fs::path& folder);
 
-// What 'lockstep verify' found of one file.
+// Result of 'lockstep verify' for one file.
 struct VerifiedFile {
   std::string file;  // relative to the run
   bool damaged = false;
   std::string found;  // in words
 };
 
-// Compares all files of a run with their digests, reads what can be read, and checks that they are
-// of one run.
+// Parses the configuration, metrics and summary of a run, compares the files of models and
+// checkpoints with their digests, and checks that all belong to one run.
 std::vector<VerifiedFile> verify_run(const fs::path& run);
 
 }  // namespace lockstep

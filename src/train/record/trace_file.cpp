@@ -7,7 +7,7 @@ namespace {
 
 constexpr int clock_tag = 77;
 
-// How far this rank's clock is ahead of rank 0's: by the quickest of a few questions.
+// Seconds that this rank's clock is ahead of rank 0's, from the fastest of a few round trips.
 double clock_offset(Communicator& ranks, const Clock& clock) {
   double offset = 0;
   for (int r = 1; r < ranks.size(); ++r) {

@@ -29,7 +29,7 @@ RunConfig config_for(const std::string& strategy, int64_t ranks) {
   return config;
 }
 
-// Stops after some steps, goes on from there, and compares with a run that never stopped.
+// Stops after some steps, resumes, and compares with a run that never stopped.
 void expect_same_end(const RunConfig& config, const fs::path& folder, int64_t stop_at) {
   const ParallelTraining whole(config);
   const ParallelTraining cut(config, folder, false, stop_at);
@@ -72,7 +72,7 @@ TEST_F(Checkpoints, StrategiesWhoseRanksDifferGoOnToo) {
   expect_same_end(config, folder() / "a", 9);
 }
 
-// As after a kill between the last checkpoint and the model.
+// As after a kill between the last checkpoint and saving the model.
 TEST_F(Checkpoints, ARunWhoseLastCheckpointHasAllEpochsStillEndsWithAModel) {
   for (const char* strategy : {"parameter-server", "average-weights", "all-reduce"}) {
     RunConfig config = config_for(strategy, 3);
@@ -93,7 +93,7 @@ TEST_F(Checkpoints, ARunWhoseLastCheckpointHasAllEpochsStillEndsWithAModel) {
 TEST_F(Checkpoints, ARunThatStoppedEarlyDoesNotTrainOn) {
   RunConfig config = config_for("average-weights", 2);
   config.model.layers = {"dense 30 relu", "dense 10"};
-  config.optimizer.lr = 0.1;  // never gets better
+  config.optimizer.lr = 0.1;  // never improves
   config.train.epochs = 40;
   config.train.early_stopping = 2;
   config.train.checkpoint_every = 1;
@@ -113,7 +113,7 @@ TEST_F(Checkpoints, TheNewestTwoAreKeptOrAsManyAsAreWanted) {
     const ParallelTraining training(config, folder());
     const auto kept = all_of_them();
     ASSERT_EQ(kept.size(), static_cast<size_t>(wanted));
-    EXPECT_EQ(kept.front().info.global_step, 30);  // of 32
+    EXPECT_EQ(kept.front().info.global_step, 30);  // of 32 steps
     EXPECT_EQ(kept.back().info.global_step, 30 - 5 * (wanted - 1));
     for (const auto& entry : fs::directory_iterator(folder())) fs::remove_all(entry.path());
   }
@@ -151,7 +151,7 @@ TEST_F(Checkpoints, WithoutAnUndamagedOneARunIsNotResumed) {
               {"no checkpoint", "can be used", "rank-0.safetensors is damaged"});
 }
 
-// Writes a checkpoint that somebody changed on purpose: its digests fit.
+// Changes a checkpoint on purpose: its digests match.
 void change(const fs::path& folder, const KeptCheckpoint& kept,
             const std::function<void(Checkpoint&)>& change) {
   const fs::path path = checkpoint_file(folder, kept.info.global_step, 0);
@@ -165,7 +165,7 @@ void change(const fs::path& folder, const KeptCheckpoint& kept,
 TEST_F(Checkpoints, ImpossiblePositionsAndSizesAreRefused) {
   RunConfig config = config_for("all-reduce", 1);
   config.model.layers = {"dense 10"};
-  const ParallelTraining cut(config, folder(), false, 9);  // of 8 a epoch: one epoch was the best
+  const ParallelTraining cut(config, folder(), false, 9);  // in epoch 2 of 8 steps each
   const auto error_with = [&](const std::function<void(Checkpoint&)>& damage) {
     Checkpoint before;
     change(folder(), all_of_them().front(), [&](Checkpoint& c) {

@@ -1,5 +1,5 @@
-// Cross-validation: folds on groups of ranks give what they give one after the other; what was
-// finished is kept.
+// Cross-validation: folds on groups of ranks give the same results as one after the other; finished
+// folds are kept.
 
 #include "train/crossval/cross_validation.h"
 
@@ -82,7 +82,7 @@ TEST_F(CrossValidation, GoesOnAtTheUnfinishedFolds) {
   EXPECT_EQ(trained_, 3);
   EXPECT_TRUE(rest.finished);
   EXPECT_EQ(figures(rest), figures(whole));
-  // Another configuration starts anew.
+  // With another configuration, finished folds are trained again.
   RunConfig other = config;
   other.optimizer.lr = 0.02;
   run(other, 1, "broken");
@@ -164,7 +164,7 @@ TEST(QuickestGroups, GiveAFoldMoreRanksOnlyWhereThatChangesNothing) {
 
 TEST(QuickestGroups, WeighRoundsAgainstRanksOfAFold) {
   EXPECT_EQ(quickest_groups(10, 4, true), 2);    // 5 rounds of two ranks, not 3 of one
-  EXPECT_EQ(quickest_groups(8, 4, true), 4);     // nobody idle
+  EXPECT_EQ(quickest_groups(8, 4, true), 4);     // no rank idle
   EXPECT_EQ(quickest_groups(10, 20, true), 10);  // one round
 }
 

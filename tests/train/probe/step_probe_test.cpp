@@ -1,4 +1,4 @@
-// What is measured and simulated is what trains: steps of the probe against steps of the trainer.
+// Measurement and simulation use the steps of training: compares the probe with the trainer.
 
 #include "train/probe/step_probe.h"
 
@@ -35,7 +35,7 @@ TEST(StepProbe, AStepIsTheTrainersStepToTheBit) {
   }
 }
 
-// Ranks of the probe hold batches of their own; the trainer's are dealt the same samples.
+// On one rank: with several, the ranks of probe and trainer get different samples.
 TEST(StepProbe, MicroBatchesOfAStepAreAddedAsTheTrainerAddsThem) {
   RunConfig config = config_of("all-reduce", 1);
   config.train.micro_batch = 8;

@@ -1,4 +1,4 @@
-// Recommending: sparse training is what dense training is, on any number of ranks; rankings are
+// Recommending: sparse training equals dense training, on any number of ranks; rankings are
 // measured on hidden follows.
 
 #include "train/recommend/recommender.h"
@@ -40,7 +40,7 @@ class Recommending : public InFolder {
 };
 
 TEST_F(Recommending, SparseStepsAreDenseSteps) {
-  // The reference device lays sparse rows out and touches every row.
+  // The reference device makes sparse inputs dense and touches every row.
   const RunConfig sparse = config();
   RunConfig dense = sparse;
   dense.device.name = "reference";
@@ -101,7 +101,7 @@ TEST(AccountScores, AreMeasuredOnHiddenFollows) {
   EXPECT_EQ(best.recall, 1);
   EXPECT_EQ(best.hit_rate, 1);
   EXPECT_EQ(right.measure(4).precision, 0.5);
-  // What is known is never recommended.
+  // Known follows are never recommended.
   for (const Recommendation& r : wrong.best(0, 10)) EXPECT_TRUE(graph.hides(0, r.account));
 }
 

@@ -1,4 +1,4 @@
-// What a run leaves behind, and what happens where it cannot.
+// Files that a run writes, and errors when they cannot be written or read.
 
 #include "train/record/run_folder.h"
 
@@ -21,7 +21,7 @@ class Runs : public InFolder {
  protected:
   fs::path path() const { return folder() / "run"; }
 
-  // Trains, listens and saves as the program does.
+  // Trains, records and saves as the program does.
   Summary train_into_folder(const RunConfig& config) {
     RunFolder run(path(), config);
     Observers observers;
@@ -94,7 +94,7 @@ TEST_F(Runs, MetricsHaveTheNamesThatToolsKnow) {
       EXPECT_TRUE(line.contains(key)) << line.dump();
   }
   EXPECT_EQ(epochs, 5);
-  EXPECT_EQ(steps, 3);  // 96 samples: 6 steps an epoch, 30 in all
+  EXPECT_EQ(steps, 3);  // 96 samples: 6 steps per epoch, 30 in all
 }
 
 TEST_F(Runs, ATrainedNetworkComesBack) {
