@@ -19,7 +19,7 @@ std::string error_for_set(const std::string& assignment) {
   return error_of<UserError>([&] { set_keys(config, {parse_assignment(assignment)}); });
 }
 
-TEST(RunConfig, ANameIsNoPath) {
+TEST(RunConfig, RefusesANameThatIsAPath) {
   for (const char* name : {"../victim", "/tmp/x", "a/b", ".hidden", "..", "a\\u001b[31mb"})
     expect_says(error_for_set(std::string("name=\"") + name + "\""),
                 {"--set name=", "a name becomes a folder"});
@@ -64,7 +64,7 @@ TEST(RunConfig, DefaultsAreAllowedValues) {
     EXPECT_FALSE(setting.description.empty()) << setting.key;
 }
 
-TEST(RunConfig, AnUnknownKeyIsCorrectedAndLocated) {
+TEST(RunConfig, AnUnknownKeyIsLocatedAndGetsASuggestion) {
   expect_says(error_for("\n[train]\nepoch = 3\n"),
               {"my.toml line 3", "'train.epoch'", "did you mean 'train.epochs'?"});
   expect_says(error_for("[optimiser]\nlr = 3\n"), {"did you mean 'optimizer.lr'?"});
@@ -72,7 +72,7 @@ TEST(RunConfig, AnUnknownKeyIsCorrectedAndLocated) {
   expect_says(error_for_set("florbs=3"), {"no key 'florbs'", "docs/configuration.md"});
 }
 
-TEST(RunConfig, AnUnknownValueIsCorrectedAndLocated) {
+TEST(RunConfig, AnUnknownValueIsLocatedAndGetsASuggestion) {
   expect_says(error_for("[optimizer]\nname = \"adamm\"\n"),
               {"my.toml line 2", "optimizer.name = \"adamm\"", "did you mean 'adam'?"});
   expect_says(error_for_set("data.name=mnits"), {"--set data.name=mnits", "did you mean 'mnist'?"});
@@ -116,7 +116,7 @@ TEST(RunConfig, NumbersOutOfRangeAreRefused) {
   }
 }
 
-TEST(RunConfig, ValuesOfAnotherTypeAreRefused) {
+TEST(RunConfig, ValuesOfTheWrongTypeAreRefused) {
   expect_says(error_for_set("train.epochs=2.5"),
               {"train.epochs is a number", "a whole number was expected"});
   expect_says(error_for_set("train.epochs=many"),
@@ -136,17 +136,17 @@ TEST(RunConfig, TextOnACommandLineNeedsNoQuotes) {
   EXPECT_EQ(config.parallel.affinity, "0");
 }
 
-TEST(RunConfig, AWholeNumberWillDoForANumber) {
+TEST(RunConfig, AnIntegerIsAcceptedForAFloat) {
   EXPECT_EQ(parse_config("[optimizer]\nlr = 1\n", "x").optimizer.lr, 1.0);
 }
 
-TEST(RunConfig, FullIsTheWholeTrainingPart) {
+TEST(RunConfig, BatchFullIsTheWholeTrainingPart) {
   EXPECT_EQ(parse_config("[train]\nbatch = \"full\"\n", "x").train.batch, 0);
   EXPECT_NE(to_toml(parse_config("[train]\nbatch = \"full\"\n", "x")).find("batch = \"full\""),
             std::string::npos);
 }
 
-TEST(RunConfig, WhatNeedsAValidationPartSaysSo) {
+TEST(RunConfig, EarlyStoppingAndKeepBestNeedAValidationPart) {
   RunConfig config;
   config.train.early_stopping = 3;
   expect_says(error_of<UserError>([&] { check(config); }), {"early_stopping", "data.validation"});
@@ -157,7 +157,7 @@ TEST(RunConfig, WhatNeedsAValidationPartSaysSo) {
   EXPECT_NO_THROW(check(config));
 }
 
-TEST(RunConfig, SoftmaxTwiceIsAMistake) {
+TEST(RunConfig, RefusesASoftmaxLayerBeforeSoftmaxCrossEntropy) {
   RunConfig config;
   config.model.layers = {"dense 10 softmax"};
   expect_says(error_of<UserError>([&] { check(config); }),

@@ -30,7 +30,7 @@ class Buckets : public ::testing::Test {
   WallClock clock_;
 };
 
-TEST_F(Buckets, EveryFloatIsReducedOnceAndTheTailTravelsFirst) {
+TEST_F(Buckets, EveryFloatIsReducedOnceAndTheTailFirst) {
   for (const int64_t floats : {int64_t{1}, int64_t{64}, int64_t{300}, INT64_MAX}) {
     std::vector<std::span<float>> reduced;
     const auto self = make_self_communicator();

@@ -20,11 +20,11 @@ bool says(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Diagnosis, SaysNothingWhereNothingIsWrong) {
+TEST(Diagnosis, IsEmptyIfNothingIsWrong) {
   EXPECT_EQ(said({rank(10, 0.3, 0.2), rank(10, 0.3, 0.2)}), "");
 }
 
-TEST(Diagnosis, TellsCommunicationBoundFromWaiting) {
+TEST(Diagnosis, DistinguishesCommunicationFromWaiting) {
   const std::string bound = said({rank(0.9, 2, 0.1), rank(0.9, 2, 0.1)});
   EXPECT_TRUE(says(bound, "sends 2.8 MB and computes 9 ms, and 67% of the time")) << bound;
   EXPECT_TRUE(says(bound, "batch >= 8192")) << bound;
@@ -69,7 +69,7 @@ TEST(Diagnosis, SlowerThanTheBaselineHasAReason) {
   EXPECT_NEAR(quick.efficiency, 0.99, 1e-9);
 }
 
-TEST(Diagnosis, TellsTooLittleWorkAndSlowLoading) {
+TEST(Diagnosis, ReportsTooLittleWorkAndSlowLoading) {
   EXPECT_TRUE(says(said({rank(0.001, 0.01, 0), rank(0.001, 0.01, 0)}), "too little to share"));
   EXPECT_TRUE(says(said({rank(10, 0, 0, 5), rank(10, 0, 0, 5)}), "data.workers"));
 }
@@ -84,7 +84,7 @@ TEST(Diagnosis, MoreThreadsThanCoresIsOversubscribed) {
   EXPECT_FALSE(summarise(apart, 3, 100, 0, 0).oversubscribed);
 }
 
-TEST(Diagnosis, ImbalanceIsOfTheRanksThatTrain) {
+TEST(Diagnosis, ImbalanceCountsOnlyRanksThatTrain) {
   const ParallelFigures figures =
       summarise({rank(9, 0, 2), rank(11, 0, 0), rank(0, 0, 0)}, 2, 100, 0, 0);
   EXPECT_NEAR(figures.imbalance, 0.1, 1e-9);

@@ -21,7 +21,7 @@ TEST_F(Reproducibility, TheSavedConfigurationRepeatsTheRun) {
   }
 }
 
-TEST_F(Reproducibility, TheSeedDecides) {
+TEST_F(Reproducibility, AnotherSeedGivesOtherWeights) {
   RunConfig config = iris_config();
   const std::vector<float> weights = Training(config).run().weights();
   config.seed = 2;
@@ -55,7 +55,7 @@ TEST_F(Reproducibility, LoggingDoesNotMatter) {
   EXPECT_EQ(Training(config).run().weights(), weights);
 }
 
-TEST_F(Reproducibility, ABatchInPiecesGivesTheSameUpToRounding) {
+TEST_F(Reproducibility, MicroBatchesGiveTheSameUpToRounding) {
   // Without batchnorm: its statistics are per micro-batch.
   RunConfig config = digits_config();
   config.model.layers = {"conv 4 3x3 relu", "maxpool 2", "dropout 0.3", "dense 10"};

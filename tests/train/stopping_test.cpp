@@ -28,7 +28,7 @@ int64_t best_epoch(const Training& training) {
   return best;
 }
 
-TEST(EarlyStopping, EndsAfterSoManyEpochsWithoutABetterLoss) {
+TEST(EarlyStopping, EndsAfterTheGivenNumberOfEpochsWithoutABetterLoss) {
   RunConfig config = overfitting_config();
   config.train.early_stopping = 3;
   Training training(config);
@@ -86,13 +86,13 @@ TEST(KeepBest, KeepsTheStatisticsToo) {
   config.train.keep = Keep::best;
   Training training(config);
   training.run();
-  ASSERT_LT(training.summary.best_epoch, 4) << "the last is the best: nothing is tested";
+  ASSERT_LT(training.summary.best_epoch, 4) << "the last epoch is the best: the test shows nothing";
   config.train.epochs = training.summary.best_epoch;
   config.train.keep = Keep::last;
   EXPECT_EQ(Training(config).run().state(), training.state());
 }
 
-TEST(KeepBest, ALossThatIsNoNumberIsNeverTheBest) {
+TEST(KeepBest, ALossOfNanIsNeverTheBest) {
   RunConfig config = overfitting_config();
   config.train.batch = 0;  // the last step diverges, which only validation shows
   config.train.epochs = 2;
@@ -142,7 +142,7 @@ TEST(Divergence, KeepsTheStatisticsToo) {
   EXPECT_EQ(training.state(), before);
 }
 
-TEST(Divergence, OfAFullBatchKeepsWeightsThatWork) {
+TEST(Divergence, OfAFullBatchKeepsTheInitialWeights) {
   RunConfig config = iris_config();
   config.train.batch = 0;
   config.optimizer = {.name = "sgd", .lr = 1e30};

@@ -76,7 +76,7 @@ TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
   }
 }
 
-TEST_P(Ranks, OwnPartsAreSeenWholeAndWeighedRight) {
+TEST_P(Ranks, PartsCoverAllSamplesWithEqualWeight) {
   // One step per epoch over all samples: the sum does not depend on which rank holds a sample.
   for (const Parts parts : {Parts::contiguous, Parts::strided, Parts::shuffled}) {
     RunConfig config = mlp(1);
@@ -161,7 +161,7 @@ TEST(AverageWeights, OnceAtTheEndEqualsTheMeanOfRanksThatTrainedAlone) {
   EXPECT_LT(largest_difference(mean, together.weights[0]), 1e-6);
 }
 
-TEST(AverageWeights, AveragesEveryEpochAndEverySoManySteps) {
+TEST(AverageWeights, AveragesEveryEpochOrEveryFewSteps) {
   for (const Averaging when : {Averaging::epoch, Averaging::steps}) {
     RunConfig config = mlp(4);
     config.parallel.strategy = "average-weights";
@@ -186,7 +186,7 @@ TEST(Reproducible, WeightsAreTheSameBitsForAnyNumberOfRanks) {
   }
 }
 
-TEST(Reproducible, RefusesWhatItCannotPromise) {
+TEST(Reproducible, RefusesUnevenShardsAndBatchNormalisation) {
   RunConfig config = mlp(3);
   config.parallel.mode = Mode::reproducible;
   expect_says(error_of<UserError>([&] { ParallelTraining{config}; }),
@@ -197,7 +197,7 @@ TEST(Reproducible, RefusesWhatItCannotPromise) {
   expect_says(error_of<UserError>([&] { ParallelTraining{config}; }), {"batch normalisation"});
 }
 
-TEST(GradientAccumulation, IsALargerBatch) {
+TEST(GradientAccumulation, EqualsALargerBatch) {
   RunConfig config = mlp(2);
   const ParallelTraining whole(config);
   config.train.batch = 14;
@@ -205,7 +205,7 @@ TEST(GradientAccumulation, IsALargerBatch) {
   EXPECT_LT(largest_difference(whole.weights[0], ParallelTraining(config).weights[0]), 1e-5);
 }
 
-TEST(BatchPerRank, GrowsTheGlobalBatchAndTheRateWithTheRanks) {
+TEST(BatchPerRank, ScalesTheGlobalBatchAndTheLearningRateWithTheRanks) {
   RunConfig config = mlp(4);
   config.parallel.batch = BatchOf::rank;
   config.schedule.scale_with_ranks = true;
@@ -243,7 +243,7 @@ TEST(ParameterServers, NeedWorkers) {
   expect_says(error_of<UserError>([&] { ParallelTraining{config}; }), {"at least 2 ranks"});
 }
 
-TEST(Figures, TimesOfARankAreMostOfTheTimeThatTrainingTook) {
+TEST(Figures, TimesOfARankStayWithinTheTimeOfTheRun) {
   const ParallelTraining training(mlp(2));
   const ParallelFigures& p = *training.summary.parallel;
   double trained = 0;

@@ -43,7 +43,7 @@ TEST(Trainer, EveryLossLearns) {
   }
 }
 
-TEST(Trainer, SeesEverySampleOnceAnEpoch) {
+TEST(Trainer, SeesEverySampleOncePerEpoch) {
   Training training(iris_config());
   training.run();
   EXPECT_EQ(training.data.train->size(), 120);
@@ -55,7 +55,7 @@ TEST(Trainer, SeesEverySampleOnceAnEpoch) {
   EXPECT_EQ(last.global_step, 40);
 }
 
-TEST(Trainer, ABatchAsLargeAsTheDataIsTheFullBatch) {
+TEST(Trainer, ABatchLargerThanTheDataIsTheFullBatch) {
   RunConfig config = iris_config();
   config.model.layers = {"dense 20 relu", "dense 3"};
   config.train.batch = 0;
@@ -89,7 +89,7 @@ TEST(Trainer, ReportsTheNormOfTheGradients) {
   EXPECT_NEAR(training.record.steps[0].gradient_norm, std::sqrt(squares), 1e-5);
 }
 
-TEST(Trainer, ClippingMakesLongStepsExactlyAsLongAsAllowed) {
+TEST(Trainer, ClippingScalesLongStepsToTheGivenNorm) {
   RunConfig config = iris_config();
   config.optimizer = {.name = "sgd", .lr = 1};
   config.train.epochs = 1;
@@ -140,7 +140,7 @@ TEST(Trainer, TheNetworkMustFitTheData) {
               {"layer conv1", "needs an image", "is 4"});
 }
 
-TEST(Trainer, EvaluationDependsOnNothingButTheWeights) {
+TEST(Trainer, EvaluationDependsOnlyOnTheWeights) {
   // Dropout is off, running statistics are used, and the batch size has no effect.
   RunConfig config = digits_config();
   config.train.epochs = 1;

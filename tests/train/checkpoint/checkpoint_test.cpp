@@ -42,7 +42,7 @@ void expect_same_end(const RunConfig& config, const fs::path& folder, int64_t st
   EXPECT_EQ(rest.summary.train_loss, whole.summary.train_loss);
 }
 
-TEST_F(Checkpoints, ARunThatGoesOnEndsWithTheSameBits) {
+TEST_F(Checkpoints, AResumedRunEndsWithTheSameBits) {
   for (const int64_t ranks : {1, 3})
     for (const int64_t stop_at : {1, 3, 8, 20}) {
       expect_same_end(config_for("all-reduce", ranks), folder() / "a", stop_at);
@@ -50,7 +50,7 @@ TEST_F(Checkpoints, ARunThatGoesOnEndsWithTheSameBits) {
     }
 }
 
-TEST_F(Checkpoints, StrategiesWhoseRanksDifferGoOnToo) {
+TEST_F(Checkpoints, StrategiesWhoseRanksDifferAreResumedToo) {
   RunConfig config = config_for("average-weights", 3);
   config.model.layers = {"dense 30 relu", "dropout 0.2", "dense 10"};
   config.parallel.average = Averaging::steps;
@@ -90,7 +90,7 @@ TEST_F(Checkpoints, ARunWhoseLastCheckpointHasAllEpochsStillEndsWithAModel) {
   }
 }
 
-TEST_F(Checkpoints, ARunThatStoppedEarlyDoesNotTrainOn) {
+TEST_F(Checkpoints, AResumedRunThatStoppedEarlyDoesNotTrainAgain) {
   RunConfig config = config_for("average-weights", 2);
   config.model.layers = {"dense 30 relu", "dense 10"};
   config.optimizer.lr = 0.1;  // never improves
@@ -105,7 +105,7 @@ TEST_F(Checkpoints, ARunThatStoppedEarlyDoesNotTrainOn) {
   EXPECT_EQ(rest.weights, whole.weights);
 }
 
-TEST_F(Checkpoints, TheNewestTwoAreKeptOrAsManyAsAreWanted) {
+TEST_F(Checkpoints, TheConfiguredNumberOfNewestCheckpointsIsKept) {
   RunConfig config = config_for("all-reduce", 1);
   config.train.checkpoint_every = 5;
   for (const int64_t wanted : {2, 1, 3}) {
@@ -119,7 +119,7 @@ TEST_F(Checkpoints, TheNewestTwoAreKeptOrAsManyAsAreWanted) {
   }
 }
 
-TEST_F(Checkpoints, ADamagedOneIsNamedAndPassedOver) {
+TEST_F(Checkpoints, ADamagedCheckpointIsNamedAndSkipped) {
   RunConfig config = config_for("all-reduce", 2);
   config.train.checkpoint_every = 5;
   const ParallelTraining whole(config);
@@ -143,7 +143,7 @@ TEST_F(Checkpoints, ADamagedOneIsNamedAndPassedOver) {
   EXPECT_EQ(rest.weights, whole.weights);
 }
 
-TEST_F(Checkpoints, WithoutAnUndamagedOneARunIsNotResumed) {
+TEST_F(Checkpoints, ARunIsNotResumedWithoutAnUndamagedCheckpoint) {
   const RunConfig config = config_for("all-reduce", 1);
   const ParallelTraining cut(config, folder(), false, 3);
   write_file(all_of_them().front().folder / "rank-0.safetensors", "garbage");
@@ -194,7 +194,7 @@ TEST_F(Checkpoints, ImpossiblePositionsAndSizesAreRefused) {
   EXPECT_EQ(rest.weights, whole.weights);
 }
 
-TEST_F(Checkpoints, OnesOfTheFirstVersionAreResumed) {
+TEST_F(Checkpoints, CheckpointsOfTheFirstVersionAreResumed) {
   const RunConfig config = config_for("all-reduce", 1);
   const ParallelTraining whole(config), cut(config, folder(), false, 9);
   const KeptCheckpoint kept = all_of_them().front();

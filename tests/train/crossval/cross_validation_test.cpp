@@ -51,7 +51,7 @@ class CrossValidation : public InFolder {
   FoldProgress progress_;  // of the last fold of a run on one rank
 };
 
-TEST_F(CrossValidation, OnRanksGivesTheNumbersOfOneAfterTheOther) {
+TEST_F(CrossValidation, OnSeveralRanksGivesTheResultsOfOneRank) {
   RunConfig config = five_folds();
   const CrossvalSummary serial = run(config, 1, "serial");
   ASSERT_EQ(serial.results.size(), 5u);
@@ -72,7 +72,7 @@ TEST_F(CrossValidation, WithMoreRanksThanGroupsTrainsEachFoldInParallel) {
   for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(serial[i].first, both[i].first, 1e-4);
 }
 
-TEST_F(CrossValidation, GoesOnAtTheUnfinishedFolds) {
+TEST_F(CrossValidation, ResumesWithTheUnfinishedFolds) {
   const RunConfig config = five_folds();
   const CrossvalSummary whole = run(config, 1, "whole");
   const CrossvalSummary part = run(config, 1, "broken", 2);
@@ -89,7 +89,7 @@ TEST_F(CrossValidation, GoesOnAtTheUnfinishedFolds) {
   EXPECT_EQ(trained_, 5);
 }
 
-TEST_F(CrossValidation, TimeLeftCountsOnlyWhatThisStartTrains) {
+TEST_F(CrossValidation, TimeLeftCountsOnlyFoldsOfThisStart) {
   const RunConfig config = five_folds();
   run(config, 1, "broken", 3);
   EXPECT_DOUBLE_EQ(progress_.left(30), 20);  // three folds took 30 s, two are left
@@ -99,7 +99,7 @@ TEST_F(CrossValidation, TimeLeftCountsOnlyWhatThisStartTrains) {
   EXPECT_DOUBLE_EQ(progress_.left(10), 10);  // one took 10 s, one is left
 }
 
-TEST_F(CrossValidation, OfNodesAveragesTheirModelsOrTestsEach) {
+TEST_F(CrossValidation, AveragesTheModelsOfNodesOrKeepsTheBest) {
   RunConfig config = five_folds();
   config.crossval.folds = 3;
   config.crossval.nodes = 2;
@@ -121,7 +121,7 @@ TEST_F(CrossValidation, OfNodesAveragesTheirModelsOrTestsEach) {
             std::max(each.node_tests[0].accuracy, each.node_tests[1].accuracy));
 }
 
-TEST_F(CrossValidation, CanTrainAnewOnAll) {
+TEST_F(CrossValidation, CanRetrainOnAllSamples) {
   RunConfig config = five_folds();
   config.crossval.model = FoldModel::retrain;
   run(config, 2, "anew");
@@ -134,7 +134,7 @@ TEST_F(CrossValidation, CanTrainAnewOnAll) {
                          plain.weights().begin()));
 }
 
-TEST_F(CrossValidation, StopsEarlyByTheValidationPart) {
+TEST_F(CrossValidation, KeepsTheBestEpochByTheValidationPart) {
   RunConfig config = five_folds();
   config.data.validation = 0.2;
   config.train.keep = Keep::best;
@@ -149,26 +149,26 @@ TEST_F(CrossValidation, NamesTheFoldThatDiverges) {
   expect_says(error_of<Failure>([&] { run(config, 1, "wild"); }), {"node-0-fold-0", "diverged"});
 }
 
-TEST(MeanAndDeviation, AreThoseOfASample) {
+TEST(MeanAndDeviation, DividesByTheNumberOfValuesMinusOne) {
   const MeanAndDeviation m = mean_and_deviation({2, 4, 4, 4, 5, 5, 7, 9});
   EXPECT_DOUBLE_EQ(m.mean, 5);
   EXPECT_NEAR(m.deviation, 2.13809, 1e-5);
   EXPECT_EQ(mean_and_deviation({3}).deviation, 0);
 }
 
-TEST(QuickestGroups, GiveAFoldMoreRanksOnlyWhereThatChangesNothing) {
+TEST(QuickestGroups, WithoutAGlobalBatchAFoldGetsSeveralRanksOnlyIfSomeAreIdle) {
   EXPECT_EQ(quickest_groups(10, 1, false), 1);
   EXPECT_EQ(quickest_groups(10, 4, false), 4);
   EXPECT_EQ(quickest_groups(2, 8, false), 2);  // more ranks than folds
 }
 
-TEST(QuickestGroups, WeighRoundsAgainstRanksOfAFold) {
+TEST(QuickestGroups, BalanceRoundsAgainstRanksPerFold) {
   EXPECT_EQ(quickest_groups(10, 4, true), 2);    // 5 rounds of two ranks, not 3 of one
   EXPECT_EQ(quickest_groups(8, 4, true), 4);     // no rank idle
   EXPECT_EQ(quickest_groups(10, 20, true), 10);  // one round
 }
 
-TEST_F(CrossValidation, QueueGivesEachNumberToOneTaker) {
+TEST_F(CrossValidation, QueueGivesEachNumberOnce) {
   TaskQueue::reset(folder() / "queue");
   std::vector<std::atomic<int>> taken(200);
   std::vector<std::thread> takers;

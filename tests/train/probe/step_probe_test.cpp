@@ -21,7 +21,7 @@ RunConfig config_of(const std::string& strategy, int64_t ranks) {
   return config;
 }
 
-TEST(StepProbe, AStepIsTheTrainersStepToTheBit) {
+TEST(StepProbe, AStepEqualsTheTrainersStepBitByBit) {
   for (const char* optimizer : {"adam", "momentum"}) {
     RunConfig config = config_of("all-reduce", 1);
     config.optimizer.name = optimizer;
@@ -36,7 +36,7 @@ TEST(StepProbe, AStepIsTheTrainersStepToTheBit) {
 }
 
 // On one rank: with several, the ranks of probe and trainer get different samples.
-TEST(StepProbe, MicroBatchesOfAStepAreAddedAsTheTrainerAddsThem) {
+TEST(StepProbe, SumsMicroBatchesAsTheTrainerDoes) {
   RunConfig config = config_of("all-reduce", 1);
   config.train.micro_batch = 8;
   Training training(config);
@@ -49,7 +49,7 @@ TEST(StepProbe, MicroBatchesOfAStepAreAddedAsTheTrainerAddsThem) {
   EXPECT_EQ(copy_of(probe.parameters().weights_on_host()), training.weights());
 }
 
-TEST(StepProbe, MakesAsManyStepsAsItIsAskedTo) {
+TEST(StepProbe, MakesTheRequestedNumberOfSteps) {
   for (const StrategyEntry& entry : strategies()) {
     const RunConfig config = config_of(entry.name, 2);
     const DataSplits data = load_data(config.data, 1);

@@ -39,7 +39,7 @@ class Recommending : public InFolder {
   }
 };
 
-TEST_F(Recommending, SparseStepsAreDenseSteps) {
+TEST_F(Recommending, SparseStepsEqualDenseSteps) {
   // The reference device makes sparse inputs dense and touches every row.
   const RunConfig sparse = config();
   RunConfig dense = sparse;
@@ -105,7 +105,7 @@ TEST(AccountScores, AreMeasuredOnHiddenFollows) {
   for (const Recommendation& r : wrong.best(0, 10)) EXPECT_TRUE(graph.hides(0, r.account));
 }
 
-TEST(AccountScores, OfGroupsPutTheOwnGroupFirst) {
+TEST(AccountScores, OfGroupsRankTheUsersGroupFirst) {
   FollowGraph graph({"a", "b", "c", "d"});
   graph.add(1, 2);
   graph.add(3, 2);

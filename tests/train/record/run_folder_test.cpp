@@ -51,7 +51,7 @@ class Runs : public InFolder {
   std::vector<float> weights_;
 };
 
-TEST_F(Runs, TheSummaryHasAllItPromises) {
+TEST_F(Runs, TheSummaryHasAllFigures) {
   train_into_folder(iris_config());
   const Json summary = Json::parse(read_text(path() / "summary.json"));
   for (const char* key : {"parameters", "epochs", "train_loss", "train_accuracy", "test_loss",
@@ -73,7 +73,7 @@ TEST_F(Runs, TheSummaryHasAllItPromises) {
     EXPECT_TRUE(summary[key].is_string()) << key;
 }
 
-TEST_F(Runs, MetricsHaveTheNamesThatToolsKnow) {
+TEST_F(Runs, MetricsHaveTheNamesThatToolsExpect) {
   RunConfig config = iris_config();
   config.train.log_every = 10;
   config.data.validation = 0.2;
@@ -97,7 +97,7 @@ TEST_F(Runs, MetricsHaveTheNamesThatToolsKnow) {
   EXPECT_EQ(steps, 3);  // 96 samples: 6 steps per epoch, 30 in all
 }
 
-TEST_F(Runs, ATrainedNetworkComesBack) {
+TEST_F(Runs, ATrainedNetworkIsLoadedAsItWasSaved) {
   const RunConfig config = iris_config();
   train_into_folder(config);
   const SavedRun run = load_run(path());
@@ -108,7 +108,7 @@ TEST_F(Runs, ATrainedNetworkComesBack) {
   EXPECT_TRUE(std::equal(weights_.begin(), weights_.end(), run.parameters->weights().begin()));
 }
 
-TEST_F(Runs, AFolderThatIsNoRunIsExplained) {
+TEST_F(Runs, AFolderThatIsNotARunIsRefused) {
   expect_says(error_of<UserError>([&] { load_run(folder()); }),
               {"not a run folder", "config.toml"});
 }
@@ -164,7 +164,7 @@ TEST_F(Runs, EqualWeightsAreEqualBytes) {
   EXPECT_EQ(read_bytes(path() / "model/model.safetensors"), first);
 }
 
-TEST_F(Runs, AVerifiedRunNamesWhatIsDamaged) {
+TEST_F(Runs, VerifyingNamesTheDamagedFile) {
   train_into_folder(iris_config());
   const auto damaged = [&] {
     std::string names;
@@ -189,7 +189,7 @@ TEST_F(Runs, AVerifiedRunNamesWhatIsDamaged) {
   EXPECT_EQ(damaged(), "summary.json ");
 }
 
-TEST_F(Runs, ADamagedDescriptionIsTheUsersProblemNotACrash) {
+TEST_F(Runs, ADamagedDescriptionOfTheNetworkIsAUserError) {
   train_into_folder(iris_config());
   const fs::path model = path() / "model/model.safetensors";
   const TensorFile saved = read_safetensors(model);
