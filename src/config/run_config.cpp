@@ -131,17 +131,17 @@ void check(const RunConfig& config) {
   const StrategyTraits traits = traits_of(p);
   if (p.mode == Mode::reproducible && !traits.reproducible)
     throw UserError(
-        "parallel.mode = \"reproducible\" is about strategy \"all-reduce\"; strategy \"{}\" gives "
-        "other weights for other numbers of ranks by its nature",
+        "parallel.mode = \"reproducible\" needs strategy \"all-reduce\"; with strategy \"{}\" "
+        "weights depend on the number of ranks",
         p.strategy);
   if (p.mode == Mode::reproducible && p.parts != Parts::shuffled)
     throw UserError(
-        "parallel.mode = \"reproducible\" needs parallel.parts = \"shuffled\": own parts differ "
-        "with the number of ranks");
+        "parallel.mode = \"reproducible\" needs parallel.parts = \"shuffled\": fixed parts "
+        "depend on the number of ranks");
   if (!traits.one_model && config.train.keep == Keep::best)
     throw UserError(
-        "train.keep = \"best\" is not possible with parallel.average = \"{}\": ranks have models of "
-        "their own, each with another best epoch; use parallel.average = \"epoch\"",
+        "train.keep = \"best\" is not possible with parallel.average = \"{}\": each rank has its "
+        "own model with its own best epoch; use parallel.average = \"epoch\"",
         to_text(p.average));
   if (!traits.can_clip && config.train.clip_norm > 0)
     throw UserError(
@@ -151,9 +151,8 @@ void check(const RunConfig& config) {
       config.model.layers.back().find("softmax") != std::string::npos &&
       config.train.loss == LossKind::softmax_cross_entropy)
     throw UserError(
-        "the network ends in softmax, but train.loss = \"softmax-cross-entropy\" applies it "
-        "already; "
-        "drop the last layer");
+        "the network ends in softmax, but train.loss = \"softmax-cross-entropy\" already "
+        "applies it; drop the last layer");
 }
 
 namespace {

@@ -64,9 +64,8 @@ const std::vector<Setting>& settings() {
       {"model.layers", "the network, one line per layer (see Layers below)",
        [](C& c) -> T { return &c.model.layers; }},
       {"model.from",
-       "a Hugging Face directory of a GPT-2 to go on with; its config.json gives model.layers "
-       "where "
-       "they are not given",
+       "a Hugging Face directory of a GPT-2 to start from; its config.json gives model.layers "
+       "unless they are set",
        [](C& c) -> T { return &c.model.from; }},
       {"model.lora_rank",
        "GPT-2: train only changes of this rank to some matrices (LoRA), which are added to them "
@@ -84,16 +83,15 @@ const std::vector<Setting>& settings() {
        0,
        true},
       {"model.lora_on",
-       "LoRA: which matrices of each block, of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, "
-       "with "
-       "+ between them",
+       "LoRA: matrices of each block that get changes, joined by +: attn.c_attn, attn.c_proj, "
+       "mlp.c_fc, mlp.c_proj",
        [](C& c) -> T { return &c.model.lora_on; }},
-      {"model.init", "initial weights as this framework's default",
+      {"model.init", "initial weights like this framework's defaults",
        [](C& c) -> T { return enum_target(c.model.init); }, all_texts<Init>()},
 
       {"data.name", "where samples come from", [](C& c) -> T { return &c.data.name; },
        source_names()},
-      {"data.path", "the file or folder of sources that read your own data",
+      {"data.path", "file or folder, for sources that read your own data",
        [](C& c) -> T { return &c.data.path; }},
       {"data.label", "csv: name of the column that holds the class",
        [](C& c) -> T { return &c.data.label; }},
@@ -105,13 +103,13 @@ const std::vector<Setting>& settings() {
        "part of the training samples to validate with: a share below 1, or a count",
        [](C& c) -> T { return &c.data.validation; }},
       {"data.test",
-       "part to test with: a share below 1, or a count; a source with a test part of its own is "
-       "pooled and split anew when this is set",
+       "part to test with: a share below 1, or a count; if set, a source with its own test part "
+       "is pooled and split again",
        [](C& c) -> T { return &c.data.test; }},
       {"data.stratified", "splits keep the share of each class",
        [](C& c) -> T { return &c.data.stratified; }},
       {"data.splitter",
-       "whose random rows become data.test; scikit-learn: those of its train_test_split with "
+       "how rows are drawn for data.test; scikit-learn: as its train_test_split with "
        "random_state = data.split_seed",
        [](C& c) -> T { return enum_target(c.data.splitter); }, all_texts<Splitter>()},
       {"data.split_seed",
@@ -128,19 +126,18 @@ const std::vector<Setting>& settings() {
       {"data.limit", "train on this many samples only; 0: all",
        [](C& c) -> T { return &c.data.limit; }},
       {"data.features",
-       "posts: a column for each of the most frequent words, rare ones counting more, or for each "
-       "hash of a word",
+       "posts: one column per word, for the most frequent words, with larger weights for rarer "
+       "ones; or one column per hash of a word",
        [](C& c) -> T { return enum_target(c.data.features); }, all_texts<PostFeatures>()},
       {"data.vocabulary",
-       "posts: columns of the features; time does not depend on it, memory does",
+       "posts: number of columns of the features; affects memory but not time",
        [](C& c) -> T { return &c.data.vocabulary; },
        {},
        1,
        false,
        1 << 24},
       {"data.hidden",
-       "posts: share of each user's follows that is hidden in training, to test recommendations "
-       "with",
+       "posts: share of each user's follows that is hidden in training, to test recommendations",
        [](C& c) -> T { return &c.data.hidden; },
        {},
        0,
@@ -151,7 +148,7 @@ const std::vector<Setting>& settings() {
        "merges.txt",
        [](C& c) -> T { return &c.data.tokenizer; }},
       {"data.context",
-       "text: tokens of a sample",
+       "text: tokens per sample",
        [](C& c) -> T { return &c.data.context; },
        {},
        1,
@@ -217,7 +214,7 @@ const std::vector<Setting>& settings() {
        "(strategies whose ranks differ: at the end of epochs)",
        [](C& c) -> T { return &c.train.checkpoint_every; }},
       {"train.keep_checkpoints",
-       "how many of the newest checkpoints are kept: a damaged one is passed over",
+       "number of newest checkpoints that are kept; damaged ones are skipped when resuming",
        [](C& c) -> T { return &c.train.keep_checkpoints; },
        {},
        1},
@@ -228,7 +225,7 @@ const std::vector<Setting>& settings() {
        [](C& c) -> T { return &c.optimizer.name; }, optimizer_names()},
       {"optimizer.lr", "learning rate", [](C& c) -> T { return &c.optimizer.lr; }, {}, 0, true},
       {"optimizer.momentum",
-       "momentum, nesterov",
+       "momentum, nesterov: momentum coefficient",
        [](C& c) -> T { return &c.optimizer.momentum; },
        {},
        0,
@@ -249,7 +246,7 @@ const std::vector<Setting>& settings() {
        false,
        0.9999999},
       {"optimizer.epsilon",
-       "adam, adamw: added to the root",
+       "adam, adamw: added to the square root",
        [](C& c) -> T { return &c.optimizer.epsilon; },
        {},
        0,
@@ -276,7 +273,7 @@ const std::vector<Setting>& settings() {
        0,
        true},
       {"schedule.final_factor",
-       "cosine, linear: what is left of the rate at the end",
+       "cosine, linear: factor of the rate at the end",
        [](C& c) -> T { return &c.schedule.final_factor; },
        {},
        0,
@@ -285,7 +282,7 @@ const std::vector<Setting>& settings() {
       {"schedule.scale_with_ranks", "the rate is multiplied by the number of ranks",
        [](C& c) -> T { return &c.schedule.scale_with_ranks; }},
 
-      {"device.name", "what computes; reference and guarded are for tests",
+      {"device.name", "device that computes; reference and guarded are for tests",
        [](C& c) -> T { return &c.device.name; }, device_names()},
       {"device.threads",
        "threads of one rank; results do not depend on it",
@@ -304,7 +301,7 @@ const std::vector<Setting>& settings() {
        100000},
       {"parallel.backend", "what ranks are: MPI processes, or threads of one process; --backend",
        [](C& c) -> T { return enum_target(c.parallel.backend); }, all_texts<Backend>()},
-      {"parallel.strategy", "how they work together (docs/parallel.md)",
+      {"parallel.strategy", "how ranks work together (docs/parallel.md)",
        [](C& c) -> T { return &c.parallel.strategy; }, strategy_names()},
       {"parallel.mode",
        "reproducible: the same weights, bit by bit, for 1, 2, 4 and 8 ranks with one global batch",
@@ -327,9 +324,9 @@ const std::vector<Setting>& settings() {
        {},
        0,
        true},
-      {"parallel.overlap", "all-reduce: send while the backward pass goes on",
+      {"parallel.overlap", "all-reduce: reduce gradients during the backward pass",
        [](C& c) -> T { return &c.parallel.overlap; }},
-      {"parallel.average", "average-weights: when",
+      {"parallel.average", "average-weights: when to average",
        [](C& c) -> T { return enum_target(c.parallel.average); }, all_texts<Averaging>()},
       {"parallel.average_steps",
        "average-weights with average = \"steps\": steps between two averages",
@@ -337,14 +334,16 @@ const std::vector<Setting>& settings() {
        {},
        1},
       {"parallel.servers",
-       "parameter-server: number of ranks that hold the weights, a shard each",
+       "parameter-server: number of ranks that hold the weights, one shard each",
        [](C& c) -> T { return &c.parallel.servers; },
        {},
        1},
-      {"parallel.asynchronous", "parameter-server: every push is a step, nobody waits for others",
+      {"parallel.asynchronous",
+       "parameter-server: every push is an update, without waiting for other workers",
        [](C& c) -> T { return &c.parallel.asynchronous; }},
       {"parallel.staleness",
-       "parameter-server, asynchronous: a worker waits when it is more steps ahead of the slowest",
+       "parameter-server, asynchronous: a worker waits if it is more than this number of steps "
+       "ahead of the slowest",
        [](C& c) -> T { return &c.parallel.staleness; }},
       {"parallel.affinity",
        "cores that ranks are bound to: none, compact, scatter, or a list such as 0,1,2,4; "
@@ -358,31 +357,31 @@ const std::vector<Setting>& settings() {
        true},
 
       {"crossval.folds",
-       "lockstep crossval: parts of the training samples, each tested on once; --folds",
+       "lockstep crossval: number of parts of the training samples, each tested on once; "
+       "--folds",
        [](C& c) -> T { return &c.crossval.folds; },
        {},
        2,
        false,
        100000},
       {"crossval.nodes",
-       "lockstep crossval: number of parts that the training samples are cut into first, each with "
-       "folds of its own; --nodes",
+       "lockstep crossval: number of parts that the training samples are cut into first, each "
+       "with its own folds; --nodes",
        [](C& c) -> T { return &c.crossval.nodes; },
        {},
        1,
        false,
        100000},
       {"crossval.groups",
-       "lockstep crossval: groups of ranks that train folds side by side; 0: what is quickest by "
-       "estimate",
+       "lockstep crossval: number of groups of ranks that train folds at the same time; 0: "
+       "fastest by estimate",
        [](C& c) -> T { return &c.crossval.groups; }},
       {"crossval.model",
-       "lockstep crossval: what is kept of a node's folds: the best, their average, or a model "
-       "trained anew on all of the node's samples",
+       "lockstep crossval: model of a node: the best of its folds, their average, or a model "
+       "trained again on all samples of the node",
        [](C& c) -> T { return enum_target(c.crossval.model); }, all_texts<FoldModel>()},
       {"crossval.combine",
-       "lockstep crossval: the models of nodes are averaged, or tested each by itself and the best "
-       "is kept",
+       "lockstep crossval: average the models of nodes, or test each and keep the best",
        [](C& c) -> T { return enum_target(c.crossval.combine); }, all_texts<NodeModel>()},
 
       {"report.tensorboard", "write an event file for TensorBoard into the run folder",

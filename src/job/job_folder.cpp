@@ -59,7 +59,7 @@ JobFolder::JobFolder() {
     if (lock_ >= 0) ::close(lock_);
     std::string name = (parent_folder() / (prefix() + "XXXXXX")).string();
     if (!::mkdtemp(name.data()))
-      throw Failure("cannot make a folder like {} for what ranks share: {}", name,
+      throw Failure("cannot make a folder like {} for files that ranks share: {}", name,
                     std::strerror(errno));
     path_ = name;
     lock_ = open_folder(path_);

@@ -141,12 +141,12 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks, 
 void expect_agreement(const RunConfig& config, const DataSplits& data, Communicator& ranks) {
   if (ranks.size() == 1) return;
   const std::string text = to_toml(config);
-  expect_same(ranks, XXH3_64bits(text.data(), text.size()), "another configuration",
-              "give all ranks the same words and files");
+  expect_same(ranks, XXH3_64bits(text.data(), text.size()), "a different configuration",
+              "start all ranks with the same arguments and files");
   // Ranks hold different parts: nothing to compare.
   if (holds_parts(config)) return;
-  expect_same(ranks, digest(*data.train), "other training samples",
-              "look at the data folder ($LOCKSTEP_DATA) on its host");
+  expect_same(ranks, digest(*data.train), "different training samples",
+              "check the data folder ($LOCKSTEP_DATA) on its host");
 }
 
 }  // namespace lockstep

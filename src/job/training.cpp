@@ -17,7 +17,7 @@ namespace {
 // Reports damaged checkpoints and missing digests.
 void tell(const ResumedFrom& resumed, const Say& say) {
   for (const std::string& damage : resumed.damaged)
-    say(fmt::format("passed over a checkpoint: {}", damage));
+    say(fmt::format("skipped a damaged checkpoint: {}", damage));
   if (!resumed.has_digests)
     say("the checkpoint has no digests (written by lockstep 0.1.0): it was not checked for damage");
 }
@@ -95,7 +95,7 @@ std::optional<TrainedRun> TrainingRank::run() {
   if (!options_.resume.empty()) resumed = trainer.resume(path / "checkpoints");
   // A run that was killed before it wrote its summary still has to save its model.
   if (resumed && resumed->has_all_epochs && fs::exists(path / "summary.json"))
-    throw UserError("{} is finished: all its epochs are done; set train.epochs higher to go on",
+    throw UserError("{} is finished: all its epochs are done; set train.epochs higher to continue",
                     path.string());
   open_folder(path, resumed, trainer);
   if (first_ && options_.show_binding && !map.empty()) options_.say(map);

@@ -102,7 +102,7 @@ StrategyTraits traits(const ParallelConfig& config) {
 
 StrategyEntry average_weights_entry() {
   return {"average-weights",
-          "ranks train alone and average their weights now and then",
+          "ranks train alone and average their weights at intervals",
           traits,
           [](const ParallelConfig& config, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
             return std::make_unique<AverageWeights>(config);

@@ -22,7 +22,7 @@ const std::vector<StrategyEntry>& strategies() { return registry(); }
 void add_strategy(StrategyEntry entry) {
   for (const StrategyEntry& known : strategies())
     if (std::string_view(known.name) == entry.name)
-      throw UserError("there is a strategy '{}' already; use another name", entry.name);
+      throw UserError("a strategy '{}' already exists; use another name", entry.name);
   registry().push_back(std::move(entry));
 }
 
@@ -52,13 +52,13 @@ int training_ranks(const ParallelConfig& config, int ranks) {
   const int64_t servers = traits_of(config).servers;
   if (ranks <= servers)
     throw UserError(
-        "strategy \"{}\" has parallel.servers = {} and needs workers beside them; use at least {} "
+        "strategy \"{}\" has parallel.servers = {} and needs workers in addition; use at least {} "
         "ranks",
         config.strategy, servers, servers + 1);
   if (config.mode == Mode::reproducible && config.shards % ranks != 0)
     throw UserError(
         "parallel.mode = \"reproducible\" cuts a batch into parallel.shards = {} shards, which {} "
-        "ranks cannot share evenly; use 1, 2, 4 or 8 ranks, or other shards",
+        "ranks cannot share evenly; use 1, 2, 4 or 8 ranks, or another number of shards",
         config.shards, ranks);
   return ranks - static_cast<int>(servers);
 }

@@ -23,7 +23,7 @@ std::string percent(double share) { return fmt::format("{:.0f}%", share * 100); 
 std::vector<std::pair<const char*, double>> shares_of(const ParallelFigures& f) {
   std::vector<std::pair<const char*, double>> shares = {
       {"computing", f.computing_share},
-      {"communication that nothing hides", f.exposed_share},
+      {"exposed communication", f.exposed_share},
       {"waiting for slower ranks", f.waiting_share},
       {"loading samples", f.loading_share}};
   std::ranges::stable_sort(shares,
@@ -70,16 +70,17 @@ std::vector<std::string> reasons(const ParallelFigures& f) {
   if (together > worth_a_word && f.compute_seconds < 200e-6) {
     found.emplace_back(
         together,
-        fmt::format("each step computes only {:.0f} microseconds, too little to share: ranks spend "
-                    "{} of the time on each other; use fewer ranks, or a larger batch (compare the "
-                    "accuracy)",
-                    f.compute_seconds * 1e6, percent(together)));
+        fmt::format(
+            "each step computes only {:.0f} microseconds, too little to share: ranks spend {} of "
+            "the time on communication and waiting; use fewer ranks, or a larger batch (compare "
+            "the accuracy)",
+            f.compute_seconds * 1e6, percent(together)));
   } else {
     if (f.exposed_share > worth_a_word)
       found.emplace_back(
           f.exposed_share,
           fmt::format("each step sends {:.2g} MB and computes {:.2g} ms, and {} of the time is "
-                      "communication that nothing hides; {}",
+                      "exposed communication; {}",
                       static_cast<double>(f.bytes_per_step) / 1e6, f.compute_seconds * 1e3,
                       percent(f.exposed_share), communication_advice(f)));
     if (f.waiting_share > worth_a_word) {
@@ -125,8 +126,8 @@ void diagnose(ParallelFigures& f) {
           fmt::format("{} takes {} of the time", shares[1].first, percent(shares[1].second)));
     if (all.empty())
       all.emplace_back(
-          "time goes into computing, more per sample than alone: smaller batches per "
-          "rank, or cores that were busy");
+          "computing takes longer per sample than on one rank: batches per rank are smaller, or "
+          "cores were busy");
     all.front() = fmt::format("slower than {} ({:.2f} times its speed): {}", f.baseline->run,
                               f.speed_up, all.front());
   }

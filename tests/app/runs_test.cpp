@@ -66,7 +66,7 @@ TEST_F(RunsOfAProgram, AnExistingRunIsNeverReplacedUnasked) {
   const std::string before = text("mine/summary.json");
   const Ended again = train("--out mine");
   EXPECT_EQ(again.code, 2);
-  expect_says(again.err, {"mine holds a run already", "--resume mine", "--force"});
+  expect_says(again.err, {"mine already holds a run", "--resume mine", "--force"});
   EXPECT_EQ(train("--out mine --ranks 2").code, 2);
   EXPECT_EQ(text("mine/summary.json"), before);
   write("mine/notes.txt", "the user's own");
@@ -75,7 +75,7 @@ TEST_F(RunsOfAProgram, AnExistingRunIsNeverReplacedUnasked) {
   EXPECT_EQ(text("mine/notes.txt"), "the user's own");
   const Ended crossval = shell("lockstep crossval points.toml --folds 2 --quiet --out mine");
   EXPECT_EQ(crossval.code, 2);
-  expect_says(crossval.err, {"mine holds a run already"});
+  expect_says(crossval.err, {"mine already holds a run"});
 }
 
 TEST_F(RunsOfAProgram, VerbsTakeTheNewestWhereNoneIsNamed) {

@@ -38,9 +38,9 @@ TEST(Diagnosis, AgreesWithTheShares) {
   const std::vector<RankTimes> ranks(2, rank(7.96, 1.8, 0.24));
   const ParallelFigures f = summarise(ranks, 2, 100, 2'800'000, 256);
   EXPECT_EQ(f.bound,
-            "computing (80% of the time); communication that nothing hides 18%, "
+            "computing (80% of the time); exposed communication 18%, "
             "waiting for slower ranks 2%");
-  EXPECT_TRUE(says(f.diagnosis, "18% of the time is communication")) << f.diagnosis;
+  EXPECT_TRUE(says(f.diagnosis, "18% of the time is exposed communication")) << f.diagnosis;
   EXPECT_FALSE(says(f.diagnosis, "bound")) << f.diagnosis;
 }
 

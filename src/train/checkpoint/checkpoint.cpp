@@ -106,7 +106,7 @@ CheckpointInfo info_from(const std::string& text, const std::string& where) {
                         .config = json.at("config").get<std::string>(),
                         .metrics_bytes = json.value("metrics_bytes", int64_t{-1})};
     if (info.global_step < 0 || info.ranks < 1 || (info.files != 1 && info.files != info.ranks))
-      throw UserError("{} is damaged: its numbers are not possible", where);
+      throw UserError("{} is damaged: its values are impossible", where);
     return info;
   } catch (const Json::exception& error) {
     throw UserError("{} is damaged: {}", where, error.what());

@@ -35,7 +35,7 @@ void expect_resumable(const std::string& before, const RunConfig& now) {
     if (const TomlValue& old = was.at(key); old.data != value.data)
       throw UserError(
           "a run cannot be resumed with another configuration: it had '{} = {}', now '{} = {}'; "
-          "leave this as it was, or start a new run",
+          "keep the old value, or start a new run",
           key, text_of(old), key, text_of(value));
 }
 

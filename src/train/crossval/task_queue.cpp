@@ -54,7 +54,7 @@ std::optional<int64_t> TaskQueue::next() {
   const Locked file(file_, patience_);
   int64_t number = 0;
   if (::pread(file.fd(), &number, sizeof(number), 0) != sizeof(number))
-    throw Failure("cannot read {}: it is not whole", file_.string());
+    throw Failure("cannot read {}: it is incomplete", file_.string());
   if (number >= count_) return std::nullopt;
   const int64_t after = number + 1;
   if (::pwrite(file.fd(), &after, sizeof(after), 0) != sizeof(after))

@@ -65,7 +65,7 @@ void expect_no_links(const fs::path& folder) {
 
 UserError holds_a_run(const std::string& folder) {
   return UserError(
-      "{} holds a run already; go on with it (--resume {}), replace it (--force), or choose "
+      "{} already holds a run; resume it (--resume {}), replace it (--force), or choose "
       "another folder with --out",
       folder, folder);
 }

@@ -160,7 +160,7 @@ void expect_one_run(const std::string& configuration, const std::string& model,
                     const fs::path& config_path, const fs::path& model_path) {
   if (configuration == model) return;
   throw UserError(
-      "{} is of run {}, but {} of run {}: two runs have written into this folder; train again",
+      "{} belongs to run {}, but {} to run {}: two runs have written into this folder; train again",
       config_path.string(), configuration.empty() ? "unknown" : configuration, model_path.string(),
       model);
 }
@@ -351,7 +351,8 @@ Baseline read_baseline(const fs::path& run) {
   if (!(number("samples_per_second") > 0))
     throw UserError("{} is not the summary of a run", path.string());
   if (json.contains("parallel"))
-    throw UserError("{} is of several ranks; name a run of one rank to compare with", run.string());
+    throw UserError("{} is a run of several ranks; a baseline must be a run of one rank",
+                    run.string());
   return {.run = run.string(),
           .samples_per_second = number("samples_per_second"),
           .gradient_seconds = number("gradient_seconds"),
@@ -370,9 +371,9 @@ SavedRun load_run(const fs::path& path) {
   const std::string text = read_text(config);
   run.config = parse_config(text, config.string());
   if (!fs::exists(model))
-    throw UserError("{} has no model: it has not ended; {}", path.string(),
+    throw UserError("{} has no model: the run has not ended; {}", path.string(),
                     fs::is_directory(path / "checkpoints")
-                        ? fmt::format("go on with 'lockstep train --resume {}'", path.string())
+                        ? fmt::format("resume it with 'lockstep train --resume {}'", path.string())
                         : "train it again");
   const std::optional<Digests> digests = read_digests(model.parent_path());
   run.has_digests = digests.has_value();
@@ -391,7 +392,7 @@ SavedRun load_run(const fs::path& path) {
     const Json& n = json.at("normalizer");
     const auto type = from_text<Normalize>(n.at("type").get<std::string>());
     if (!type)
-      throw UserError("{}: its normaliser is of an unknown type {}", model.string(),
+      throw UserError("{}: its normaliser has an unknown type {}", model.string(),
                       n.at("type").dump());
     run.normalizer = {*type, n.at("shift").get<std::vector<float>>(),
                       n.at("scale").get<std::vector<float>>()};

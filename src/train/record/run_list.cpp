@@ -99,7 +99,7 @@ class Verification {
 
   void expect_own(const std::string& run) const {
     if (!identifier_.empty() && run != identifier_)
-      throw UserError("it is of another run ({}) than config.toml ({})", run, identifier_);
+      throw UserError("it belongs to run {}, but config.toml to run {}", run, identifier_);
   }
 
   void config() {
@@ -107,8 +107,8 @@ class Verification {
       const std::string text = read_text(run_ / "config.toml");
       parse_config(text, "config.toml");
       identifier_ = run_of_config(text);
-      return identifier_.empty() ? "fits, no identifier (written by lockstep 0.1.0)"
-                                 : "fits, run " + identifier_;
+      return identifier_.empty() ? "valid, no identifier (written by lockstep 0.1.0)"
+                                 : "valid, run " + identifier_;
     });
   }
 
@@ -122,7 +122,7 @@ class Verification {
         const Json json = parse_object<Json>(line, fmt::format("line {}", count), deepest_json);
         if (json.contains("run")) expect_own(text_in(json, "run"));
       }
-      return fmt::format("{} lines, each whole", count);
+      return fmt::format("{} complete lines", count);
     });
   }
 
