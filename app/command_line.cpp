@@ -37,7 +37,7 @@ Examples:
   lockstep doctor                                  what does this machine have, what would hurt?
 )";
 
-// What 'lockstep' alone prints.
+// Printed by 'lockstep' without arguments.
 constexpr const char* short_help =
     R"(Trains neural networks in parallel and predicts how that training scales.
 
@@ -57,7 +57,7 @@ class Help final : public CLI::Formatter {
   }
 };
 
-// What an error quotes may come from a file: it must not reach the terminal as a command.
+// Errors may quote files, so control characters are escaped before they reach the terminal.
 void complain(const std::string& text) {
   std::string shown;
   for (size_t at = 0; at <= text.size();) {
@@ -85,8 +85,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// CLI11 says that words were left over; the reader wants to know which was wrong and what was
-// meant.
+// CLI11 only reports that words are left over; this names the wrong one and suggests the nearest.
 void explain_mistake(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   const CLI::App* at = &app;
   std::string path = "lockstep";
@@ -141,8 +140,8 @@ void add_verbs(CLI::App& app, const std::string& wanted) {
                                                                {"completion", add_completion_verb}};
   const bool known = std::any_of(std::begin(verbs), std::end(verbs),
                                  [&](const auto& verb) { return verb.first == wanted; });
-  // The options of the other verbs would take a fifth of the time of a short run. Completions are
-  // made from all of them.
+  // Adding the options of all verbs would take a fifth of the time of a short run. Only completions
+  // need them all.
   for (const auto& [name, add] : verbs)
     if (!known || name == wanted || wanted == "completion") add(app);
 }

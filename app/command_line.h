@@ -4,10 +4,10 @@
 
 namespace lockstep {
 
-// The verb that is wanted with its options and help; all verbs where it is none of them.
+// Adds the verb `wanted` with its options and help; all verbs if it is unknown or "completion".
 void add_verbs(CLI::App& app, const std::string& wanted);
 
-// The program: returns its exit code, 2 for the user's mistakes and 1 for failures.
+// Runs the program and returns its exit code: 0 success, 1 failure, 2 user error.
 int run_command_line(int argc, char** argv);
 
 }  // namespace lockstep

@@ -24,7 +24,7 @@ bool no_color() {
 int terminal_columns() {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  // Ranks that mpiexec started write through a pipe; whoever started it said how wide it is.
+  // Ranks started by mpiexec write to a pipe; the launcher passes the terminal's width.
   const char* columns = std::getenv("LOCKSTEP_TERMINAL");
   const int said = columns ? std::atoi(columns) : 0;
   return said > 1 ? said : 80;
@@ -43,7 +43,7 @@ std::string bar(double share, int width) {
 
 }  // namespace
 
-// Ranks that mpiexec started write through a pipe; whoever started mpiexec knows where it ends.
+// Ranks started by mpiexec write to a pipe; the launcher says if it ends at a terminal.
 Progress::Progress(const Clock& clock, bool quiet)
     : clock_(clock),
       quiet_(quiet),
@@ -81,7 +81,7 @@ void Progress::step_done(const StepReport& r) {
     const std::string rest =
         fmt::format(" {:>{}}/{}  {}", r.step, std::to_string(start_.steps_per_epoch).size(),
                     start_.steps_per_epoch, figures(r, now));
-    // A line that wraps would not be overwritten: the bar takes what the figures leave.
+    // A wrapped line cannot be overwritten, so the bar gets the columns that are left.
     const int left = terminal_columns() - 1 - static_cast<int>(epoch.size() + rest.size());
     const double done = static_cast<double>(r.step) / static_cast<double>(start_.steps_per_epoch);
     fmt::print(stderr, "\r\033[K{}{}{}", epoch, bar(done, std::min(24, left)),
@@ -96,7 +96,7 @@ void Progress::step_done(const StepReport& r) {
 
 void Progress::epoch_done(const EpochReport& r) {
   if (quiet_) return;
-  // Hundreds of quick epochs are not worth a line each.
+  // With many short epochs, print at most one line per second.
   const double now = clock_.seconds();
   const bool last = r.epoch == start_.epochs;
   if (start_.epochs > 30 && !last && now - epoch_began_ < 1) return;

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// What a run looks like while it goes on, on stderr: a bar an epoch on a terminal, a plain line
-// every few seconds elsewhere.
+// Shows the progress of a run on stderr: a bar per epoch on a terminal, otherwise a plain line
+// every few seconds.
 class Progress final : public Observer {
  public:
   Progress(const Clock& clock, bool quiet);

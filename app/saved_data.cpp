@@ -25,7 +25,7 @@ SavedData load_for(const SavedRun& run, const std::string& name, SplitPart split
   const bool reads_text = run.network->output().is_sequence();
   if (reads_text) {
     if (fs::is_directory(run.path / "model")) config.tokenizer = (run.path / "model").string();
-    if (!name.empty()) {  // all of it, in one part
+    if (!name.empty()) {  // the whole file is one part
       if (!fs::is_regular_file(name))
         throw UserError(
             "--data {}: no such file; of a language model expected a .txt, .csv or .jsonl", name);

@@ -7,19 +7,19 @@
 
 namespace lockstep {
 
-// A trained network: of the folder, or where it is empty of the newest run (runs/latest). Says on
-// stderr what it took and what could not be checked.
+// Opens the trained network in `folder`; empty: the newest run (runs/latest), whose name is printed
+// on stderr, as is a note if the model has no digests.
 SavedRun open_run(const std::string& folder);
-// Says on stderr that a model came without digests.
+// Prints on stderr that a model could not be checked because it has no digests.
 void note_unchecked(const fs::path& folder);
 
-// Data to show to a trained network, normalised as its training data were.
+// Data for a trained network, normalised like its training data.
 struct SavedData {
   DataSplits splits;
   const Dataset* part = nullptr;
 };
 
-// `name`: a data set, or empty for the run's own.
+// `name`: a data set, for language models a text file; empty: the run's own data.
 SavedData load_for(const SavedRun& run, const std::string& name, SplitPart split);
 
 }  // namespace lockstep

@@ -35,7 +35,7 @@ std::vector<std::string> row_of(const Prediction& r, const Prediction& baseline)
           fmt::format("{:.0f}", r.memory.sum() / 1e6)};
 }
 
-// From where on more ranks only take longer, in the order of ranks.
+// Prints the number of ranks beyond which training takes longer. Only if ranks are all different.
 void print_turning_point(std::vector<Prediction> all, const Prediction& baseline) {
   if (std::ranges::none_of(all, [&](const auto& r) { return r.ranks == baseline.ranks; }))
     all.push_back(baseline);
@@ -85,7 +85,7 @@ void print_predictions(const std::vector<SimulatedPoint>& points,
       {"ranks", "nodes", "step ms", "band", "undisturbed", "epoch", "total",
        "speed-up over " + ranks_text(baseline.ranks), "efficiency", "PI %", "exposed ms",
        "hidden ms", "MB/rank"}};
-  // Which of several strategies and backends, where there are several.
+  // Strategy and backend get a column if they differ between points.
   const auto what = [&](const SimulatedPoint& p) {
     return fmt::format("{}, {}", p.config.parallel.strategy, to_text(p.config.parallel.backend));
   };
@@ -172,7 +172,7 @@ void print_numerics(const std::vector<nlohmann::ordered_json>& summaries) {
   const auto ranks_of = [](const Json& s) {
     return s.value("parallel", Json::object()).value("ranks", s.value("ranks", int64_t{1}));
   };
-  // Runs with numbers take real time: the first one is the baseline, whatever its ranks.
+  // Another run with one rank would take real time, so the first run is the baseline.
   const double first = summaries.front().at("total_seconds").get<double>();
   std::vector<std::vector<std::string>> rows = {
       {"ranks", "test accuracy", "test loss", "epoch", "total",

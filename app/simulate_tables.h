@@ -10,13 +10,13 @@
 namespace lockstep {
 
 nlohmann::ordered_json to_json(const Prediction& prediction);
-// Speed-ups are over `baseline`.
+// Speed-ups are relative to `baseline`.
 void print_predictions(const std::vector<SimulatedPoint>& points,
                        const std::vector<Prediction>& predictions, const Prediction& baseline);
 void print_cautions(const std::vector<Prediction>& predictions);
 void print_validation(const std::vector<Validated>& all, bool json);
 
-// Summaries of runs whose numbers were computed, as summary.json has them.
+// `summaries`: the content of summary.json of runs simulated with numerics.
 void print_numerics(const std::vector<nlohmann::ordered_json>& summaries);
 
 }  // namespace lockstep

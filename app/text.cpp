@@ -40,8 +40,8 @@ Shape parse_shape(const std::string& text) {
 
 namespace {
 
-// Of UTF-8: bytes that do not continue a letter.
-size_t letters(const std::string& text) {
+// UTF-8: every byte except continuation bytes starts a character.
+size_t characters(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   }));
@@ -54,7 +54,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows)
     for (size_t c = 0; c < row.size(); ++c) {
       if (c == widths.size()) widths.push_back(0);
-      widths[c] = std::max(widths[c], letters(row[c]));
+      widths[c] = std::max(widths[c], characters(row[c]));
     }
   std::string text;
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -64,7 +64,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
       const std::string& sample = rows[rows.size() > 1 ? 1 : 0][c];
       const bool number = !sample.empty() && (std::isdigit(static_cast<unsigned char>(sample[0])));
       line += c == 0 ? "" : "  ";
-      const std::string filling(widths[c] - letters(cell), ' ');
+      const std::string filling(widths[c] - characters(cell), ' ');
       line += number ? filling + cell : cell + filling;
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";

@@ -24,8 +24,7 @@ struct Options {
   bool json = false, quiet = false, recalibrate = false;
 };
 
-// Rows of the table: what a step of one rank takes with 1 and with as many ranks as there are
-// cores.
+// A row of the table: step times with the smallest and the largest measured number of ranks.
 std::vector<std::string> row_of(const std::string& name, const NetworkCosts& costs) {
   const auto& [few, alone] = *costs.by_ranks.begin();
   const auto& [most, crowded] = *costs.by_ranks.rbegin();
@@ -53,7 +52,7 @@ void calibrate(const Options& options) {
         options.threads, cores);
   const Measuring measuring = options.recalibrate ? Measuring::again : Measuring::once_more;
   Profile profile = machine_profile(measuring, say);
-  if (options.recalibrate) profile.arithmetic = 0;  // of a processor that may be slower by now
+  if (options.recalibrate) profile.arithmetic = 0;  // the processor may have become slower
   std::vector<std::string> configs = options.configs;
   const bool all = configs.empty();
   if (all)
@@ -61,7 +60,7 @@ void calibrate(const Options& options) {
   std::vector<std::vector<std::string>> rows = {
       {"network", "rows", "step ms", "undisturbed",
        fmt::format("undisturbed, {} ranks", profile.cores), "slower", ""}};
-  std::string disturbed_by;  // the last one that was
+  std::string disturbed_by;  // reason of the last disturbed measurement
   for (const std::string& name : configs) {
     RunConfig config = find_config(name, options.changes);
     if (options.batch > 0) config.train.batch = options.batch;
@@ -71,7 +70,7 @@ void calibrate(const Options& options) {
     try {
       const DataSplits data = load_data(config.data, static_cast<uint64_t>(config.seed), say);
       const SimulatedPoint point{config, 1, 1};
-      // A machine that stays busy must not use up more than its minute.
+      // Fewer attempts once disturbed: calibrating takes about a minute on a busy machine too.
       const NetworkCosts costs =
           costs_for(point, data, profile, measuring, disturbed_by.empty() ? 3 : 1);
       rows.push_back(row_of(config.name, costs));
@@ -81,7 +80,7 @@ void calibrate(const Options& options) {
       say(fmt::format("{} is left out: {}", config.name, error.what()));
     }
   }
-  // At another moment than before, unless a disturbed machine has used up its minute.
+  // Measures messages a second time, later than the first, unless the minute is used up.
   if (clock.seconds() - began < 50) refine_tables(profile, say);
   const fs::path path = options.out.empty() ? profile_path() : fs::path(options.out);
   write_profile(path, profile);
@@ -134,7 +133,8 @@ Examples:
   verb->add_option("--batch", options->batch, "rows per step")->check(CLI::Range(1, 1 << 24));
   verb->add_option("--threads", options->threads, "threads per rank")->check(CLI::Range(1, 1024));
   verb->add_option("--out", options->out, "write the profile here too");
-  verb->add_option("--mpi-tables", options->mpi_tables)->group("");  // for the ranks it starts
+  verb->add_option("--mpi-tables", options->mpi_tables)
+      ->group("");  // internal: the ranks it starts
   verb->add_flag("--recalibrate", options->recalibrate,
                  "forget what is kept of these networks, even if it was quicker");
   verb->add_flag("--json", options->json, "print the profile instead of a table");

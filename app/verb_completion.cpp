@@ -10,8 +10,8 @@
 namespace lockstep {
 namespace {
 
-// What may follow: verbs first, then a verb's options, presets and keys. All shells are given the
-// same words, made from the command line itself.
+// The words to complete: verbs, then a verb's options, presets and keys. They are taken from the
+// command line's definition and are the same for all shells.
 struct Completions {
   std::vector<std::string> verbs, presets, keys;
   std::vector<std::pair<std::string, std::string>> options;  // verb, its options

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// docs/configuration.md
+// Prints the content of docs/configuration.md.
 void print_reference() {
   fmt::print(
       "# Configuration\n\n"

@@ -85,7 +85,7 @@ void crossval(const Options& options) {
     bind_rank(config, ranks);
     const DataSplits& data = shared.get(config, ranks, say_to_stderr);
     expect_agreement(config, data, ranks);
-    std::optional<RunClaim> claim;  // rank 0's
+    std::optional<RunClaim> claim;  // rank 0 only
     if (ranks.rank() == 0)
       claim.emplace(resumes
                         ? RunClaim::for_resumed(options.resume)

@@ -77,7 +77,7 @@ void print_json(const Options& options, const SourceData& data) {
                                        {"test", data.test_rows()},
                                        {"shape", shape},
                                        {"classes", classes}};
-  // File and column names need not be UTF-8; a sign for what is not beats no answer.
+  // File and column names may not be UTF-8; invalid bytes are replaced.
   fmt::print("{}\n", info.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -105,7 +105,7 @@ int64_t parse_row(std::string_view text, const std::string& all) {
   return value;
 }
 
-// "0..24" and "7", counted in the split, as rows of all samples.
+// Converts "0..24" or "7", counted within the split, to row numbers of the whole data set.
 std::vector<int64_t> parse_rows(const Options& options, const SourceData& data) {
   const std::string& text = options.rows;
   const size_t dots = text.find("..");

@@ -24,7 +24,7 @@ struct Finding {
 
 struct Report {
   std::vector<Finding> found;
-  std::vector<std::string> hurts;  // what would hurt, and what to do
+  std::vector<std::string> hurts;  // problems, with advice
 
   void add(const std::string& name, const std::string& value) { found.push_back({name, value}); }
   void warn(const std::string& text) { hurts.push_back(text); }

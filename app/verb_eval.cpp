@@ -24,7 +24,7 @@ void eval(const Options& options) {
   const SavedData data = load_for(run, options.data, from_text<SplitPart>(options.split).value());
   const std::unique_ptr<Device> device = make_device(run.config.device);
   run.parameters->move_to(*device);
-  // A language model has an answer a position.
+  // Language models have one target per position, so fewer samples per batch.
   const int64_t at_once = std::max<int64_t>(1, 256 / data.part->answers());
   Program program(*run.network, run.config.train.loss, *device, at_once, data.part->sparse());
   const Evaluation e =

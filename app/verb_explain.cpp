@@ -22,7 +22,7 @@ struct Options {
   bool json = false, quiet = false, recalibrate = false;
 };
 
-// What takes most of its time, as the run itself found.
+// What limits the run's speed, as recorded in its summary.
 std::string bound_of(const Json& summary) {
   if (!summary.contains("parallel")) return "computing: it is one rank";
   const Json& bound = summary["parallel"].value("bound", Json());

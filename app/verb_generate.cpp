@@ -23,7 +23,7 @@ struct Options {
   bool json = false, quiet = false;
 };
 
-// A model that can write: a run's, or a Hugging Face directory.
+// A language model: from a run, or from a Hugging Face directory.
 struct Model {
   std::vector<std::string> lines;
   std::unique_ptr<Parameters> parameters;
@@ -45,7 +45,7 @@ Model load(const std::string& path) {
   return {run.network->lines(), std::move(run.parameters), Tokenizer::read(run.path / "model")};
 }
 
-// One prompt a line.
+// One prompt per line.
 std::vector<std::string> prompts_of(const Options& options) {
   if (options.prompts.empty()) return {options.prompt};
   std::vector<std::string> prompts;

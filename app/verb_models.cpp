@@ -25,7 +25,7 @@ struct Options {
   bool json = false;
 };
 
-// The shape of a well-known source's samples, so that a summary needs no download.
+// Built-in data sets have known shapes, so that a summary needs no download.
 Shape input_shape(const RunConfig& config, const std::string& given) {
   if (!given.empty()) return parse_shape(given);
   const Source& source = find_source(config.data.name);
@@ -60,31 +60,31 @@ std::vector<LayerRow> layer_rows(const Network& network) {
   return rows;
 }
 
-bool is_alike(const LayerRow& a, const LayerRow& b) {
+bool is_same(const LayerRow& a, const LayerRow& b) {
   return a.text == b.text && a.output == b.output && a.parameters == b.parameters;
 }
 
-// How often the `length` rows at `from` stand there one after the other.
+// How many times in a row the `length` rows at `from` occur.
 size_t repeats(const std::vector<LayerRow>& rows, size_t from, size_t length) {
   size_t times = 1;
   while (from + (times + 1) * length <= rows.size() &&
          std::equal(rows.begin() + static_cast<std::ptrdiff_t>(from),
                     rows.begin() + static_cast<std::ptrdiff_t>(from + length),
-                    rows.begin() + static_cast<std::ptrdiff_t>(from + times * length), is_alike))
+                    rows.begin() + static_cast<std::ptrdiff_t>(from + times * length), is_same))
     ++times;
   return times;
 }
 
-// Rows of the table; of blocks that are alike only the first, with how many there are.
+// Rows of the table; of repeated blocks only the first, with the number of repetitions.
 std::vector<std::vector<std::string>> folded(const std::vector<LayerRow>& rows) {
   std::vector<std::vector<std::string>> shown;
   for (size_t at = 0; at < rows.size();) {
-    size_t length = 1, times = 1;  // of the block that saves most rows
+    size_t length = 1, times = 1;  // the block whose folding saves most rows
     for (size_t candidate = 1; candidate <= (rows.size() - at) / 2; ++candidate)
       if (const size_t found = repeats(rows, at, candidate);
           found > 1 && (found - 1) * candidate > (times - 1) * length)
         length = candidate, times = found;
-    const bool folds = (times - 1) * length > 2;  // fewer rows are not worth a line of their own
+    const bool folds = (times - 1) * length > 2;  // the "..." line takes a row itself
     for (size_t i = at; i < at + length; ++i)
       shown.push_back({rows[i].name, rows[i].text, rows[i].output, with_commas(rows[i].parameters),
                        short_count(rows[i].flops)});
@@ -151,7 +151,7 @@ void models(const Options& options) {
   std::vector<std::vector<std::string>> rows = {{"preset", "parameters", "flops", "description"}};
   for (const Preset& preset : presets()) {
     const RunConfig config = find_config(preset.name, {});
-    if (config.model.layers.empty()) {  // as the directory has it that the user names
+    if (config.model.layers.empty()) {  // layers come from the directory model.from
       rows.push_back({preset.name, "-", "-", config.description});
       all.push_back({{"name", preset.name}, {"description", config.description}});
       continue;

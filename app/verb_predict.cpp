@@ -96,7 +96,7 @@ void predict_data(const Options& options, const SavedRun& run, Program& program)
 }
 
 void predict(Options options) {
-  if (fs::is_regular_file(options.run)) {  // an image: the newest run looks at it
+  if (fs::is_regular_file(options.run)) {  // an image, for the newest run
     options.images.insert(options.images.begin(), options.run);
     options.run = "";
   }

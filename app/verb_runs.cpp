@@ -83,7 +83,7 @@ void remove(const Options& options) {
     if (error) throw Failure("cannot remove {}: {}", name, error.message());
     fmt::print("removed {}\n", (runs_folder() / name).string());
   }
-  if (!fs::exists(latest_link())) {  // it led to one of them
+  if (!fs::exists(latest_link())) {  // it points to a removed run
     std::error_code ignored;
     fs::remove(latest_link(), ignored);
   }

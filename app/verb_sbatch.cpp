@@ -17,15 +17,15 @@ struct Options {
   int warning = 60;
 };
 
-// For names of jobs and files.
+// Usable as the name of a job or file.
 std::string safe(std::string name) {
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '-';
   return name;
 }
 
-// Slurm warns the batch shell before the limit; it tells the ranks, which write a checkpoint and
-// leave; then the job queues again and goes on from there.
+// Slurm signals the batch shell before the time limit. The shell signals the ranks, which write a
+// checkpoint and exit; then it requeues the job, which resumes from the checkpoint.
 constexpr const char* script = R"(#!/bin/bash
 #SBATCH --job-name={name}
 #SBATCH --nodes={nodes}

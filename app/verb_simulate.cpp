@@ -48,7 +48,7 @@ void list_clusters() {
   fmt::print("{}", table(rows));
 }
 
-// Every combination that was asked for.
+// All combinations of strategies, backends and ranks or nodes.
 std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& config,
                                       const Cluster& cluster) {
   std::vector<int64_t> ranks = options.ranks, nodes = options.nodes;
@@ -72,14 +72,14 @@ std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& c
         SimulatedPoint point =
             place_point(one, cluster, at(ranks), at(nodes), options.oversubscribe);
         point.samples = options.samples;
-        // One rank alone is the same whatever it would do with others.
+        // One rank is the same point for every strategy and backend.
         const auto is_alone = [](const SimulatedPoint& p) { return p.config.parallel.ranks == 1; };
         if (!is_alone(point) || std::ranges::none_of(points, is_alone)) points.push_back(point);
       }
   return points;
 }
 
-// What speed-ups are over: one rank. Where it does not fit, the point with the fewest ranks.
+// Speed-ups are relative to one rank or, if that does not fit, to the point with the fewest ranks.
 Prediction baseline_of(const std::vector<Prediction>& results, const SimulatedPoint& like,
                        Predictor& predictor) {
   const auto fewest = std::ranges::min_element(results, {}, &Prediction::ranks);
@@ -96,13 +96,13 @@ Prediction baseline_of(const std::vector<Prediction>& results, const SimulatedPo
   }
 }
 
-// Many ways are compared by closed forms.
+// A sweep predicts many points, so its default is closed forms.
 Engine engine_of(const Options& options) {
   if (options.engine.empty()) return options.sweep ? Engine::analytic : Engine::simgrid;
   return from_text<Engine>(options.engine).value();
 }
 
-// The folder of a point: of several, one each, named by what differs between them.
+// Several points get one subfolder each, named by what differs between them.
 fs::path folder_of(const fs::path& folder, const std::vector<SimulatedPoint>& points,
                    const SimulatedPoint& point) {
   if (points.size() == 1) return folder;
@@ -129,7 +129,7 @@ void print_head(const std::string& name, const Predictor& predictor, const std::
              predictor.cluster.name, predictor.cluster.about, more, predictor.profile.machine);
 }
 
-// Virtual ranks, real numbers.
+// --numerics, --crossval: virtual ranks that really train.
 void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>& points,
                       Predictor& predictor, const fs::path& folder) {
   if (options.samples > 0)
@@ -140,7 +140,7 @@ void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>&
   const WallClock wall;
   std::vector<Json> summaries;
   for (const SimulatedPoint& point : points) {
-    predictor.predict(point);  // checks, and measures what is missing
+    predictor.predict(point);  // checks the point and measures missing costs
     const fs::path run = folder_of(folder, points, point);
     Progress progress(wall, options.quiet);
     const std::string text =
@@ -160,7 +160,7 @@ void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>&
   fmt::print("kept in {}\n", folder.string());
 }
 
-// The best way on this cluster.
+// --sweep: the best strategy, ranks, threads and batch for a cluster.
 void find_best(const Options& options, const RunConfig& config, Predictor& predictor,
                const fs::path& folder, const Say& say) {
   SweepLimit limit;
@@ -251,7 +251,7 @@ void simulate(const Options& options) {
         options.affinity, predictor.cluster.name);
   const std::string name = config.name + "-simulated";
   if (options.sweep) {
-    // An interrupted one goes on in its folder: its points say what they are of.
+    // An interrupted sweep resumes in its folder; finished points of another setup are ignored.
     const bool goes_on = fs::exists(fs::path(options.out) / "sweep.jsonl");
     const RunClaim claim = goes_on ? RunClaim::for_resumed(options.out)
                                    : RunClaim::for_new(name, options.out, options.force);

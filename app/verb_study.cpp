@@ -64,7 +64,7 @@ void study(const Options& options) {
     study.name = fs::path(options.study).stem().string();
     expect_name(study.name, options.study);
   }
-  // Files that a study names lie beside it.
+  // Configuration files may lie beside the study's file.
   for (StudyPoint& point : study.points) {
     const fs::path beside = fs::path(options.study).parent_path() / point.config;
     if (!fs::exists(point.config) && fs::is_regular_file(beside)) point.config = beside.string();

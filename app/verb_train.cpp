@@ -49,7 +49,7 @@ void train(const Options& options) {
   const InterruptGuard interrupt;
   how.stop = &interrupt.flag();
   const std::optional<TrainedRun> trained = lockstep::train(config, how);
-  if (!trained) return;  // another rank's process says what came out
+  if (!trained) return;  // rank 0 is in another process, which prints the summary
   if (options.json)
     fmt::print("{}", summary_json(trained->summary));
   else

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Lockstep against PyTorch: one core each, the same core, taking turns, as ratios.
+"""Ratios of Lockstep's speed to PyTorch's, on the same single core, measured in turn.
 
     bench/compare.py [presets | sweep | all] [--rounds 5] [--seconds 1] [--core 0] [--eager]
 
-PyTorch (bench/rival.py) is given its best layout, eager or compiled, and a tuned malloc. Each round runs both; the
-ratio of a round is of the two medians, and the row shows the median of the rounds and their range.
+PyTorch (bench/rival.py) uses its fastest layout, eager or compiled, and a tuned malloc. Each round runs both; its ratio
+is that of the two medians. A row shows the median of the rounds and their range.
 """
 import argparse
 import json
@@ -51,7 +51,7 @@ SWEEP = [
 
 
 class Worker:
-    """One PyTorch process, kept waiting between rounds."""
+    """One PyTorch process that waits between rounds."""
 
     def __init__(self, spec, core):
         self.process = subprocess.Popen(

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Kills trainings at random moments, resumes them, and compares with runs that nobody disturbed.
+"""Kills trainings at random moments, resumes them, and compares them with undisturbed runs.
 
     bench/faults.py PROGRAM [--kills 200] [--disks 12] [--flips 100] [--seed 1]
 
 Every resumed run must end with the same bytes of weights and with every step in metrics.jsonl exactly once; no process and
-no shared memory may be left; a full disk must be a clear failure; every flipped bit of a model or checkpoint must be noticed.
-The exit code is 1 where one of these does not hold.
+no shared memory may be left; a full disk must be a clear failure; every flipped bit of a model or checkpoint must be detected.
+The exit code is 1 if one of these does not hold.
 """
 import argparse
 import fcntl
@@ -36,7 +36,7 @@ log_every = 1
 batch = "global"
 timeout = 20
 """
-# Ways to run whose weights do not depend on who comes first.
+# Options for which the weights do not depend on the timing of ranks.
 WAYS = [[], ["--ranks", "2", "--backend", "threads"], ["--ranks", "2", "--backend", "mpi"],
         ["--ranks", "3", "--backend", "threads", "--set", "parallel.strategy=average-weights"],
         ["--ranks", "3", "--backend", "threads", "--set", "parallel.strategy=parameter-server"]]
@@ -80,11 +80,11 @@ def processes_in(folder):
 
 
 def is_abandoned(folder):
-    """A job holds a lock on its folder as long as it runs: what other tests use at the same time is not left behind."""
+    """Whether no job uses the folder: a job locks its folder as long as it runs."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
-        return False  # gone by now
+        return False  # already removed
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
@@ -111,7 +111,7 @@ class Campaign:
         self.whole = {}
 
     def undisturbed(self, way):
-        """The run that nobody disturbs: its weights, and how long it takes."""
+        """Weights and duration of an undisturbed run."""
         if way not in self.whole:
             start = time.monotonic()
             out = self.folder / f"whole-{way}"
@@ -122,7 +122,7 @@ class Campaign:
         return self.whole[way]
 
     def kill(self, number):
-        """One run, killed a few times at random moments, until it ends. Returns the kills."""
+        """One run, killed a few times at random moments, until it ends. Returns the number of kills."""
         way = self.random.randrange(len(WAYS))
         expected, seconds = self.undisturbed(way)
         out, name, kills = self.folder / "run", f"run {number} ({' '.join(WAYS[way]) or 'one rank'})", 0
@@ -167,10 +167,10 @@ class Campaign:
         if weights(out) != expected:
             complain(f"{name}: other weights after {kills} kills")
         check_metrics(out, name)
-        if "mpi" in WAYS[way]:  # one more job removes what a killed one could not
+        if "mpi" in WAYS[way]:  # the next job removes what a killed one could not
             run([self.program, "train", "victim.toml", "--quiet", "--out", str(self.folder / "sweeper"), "--force", "--set", "train.epochs=1", *WAYS[way]], self.folder)
         more = abandoned_memory() - before
-        for _ in range(50):  # a job that is about to lock its folder, or to remove it
+        for _ in range(50):  # other jobs may be about to lock or remove their folders
             if not more:
                 break
             time.sleep(0.1)
@@ -180,7 +180,7 @@ class Campaign:
         return kills
 
     def full_disk(self, number):
-        """A write fails at some size: a clear failure, and nothing that looks whole."""
+        """A file that reaches a random size limit must be a clear failure, and leave no summary."""
         size, out = self.random.randrange(1, 400), self.folder / "full"
         shutil.rmtree(out, ignore_errors=True)
         done = run(["bash", "-c", f"trap '' XFSZ; ulimit -f {size}; exec \"$0\" train victim.toml --quiet --out '{out}'", self.program], self.folder)
@@ -190,7 +190,7 @@ class Campaign:
             complain(f"disk {number} of {size} KB: a summary was left")
 
     def flip(self, number):
-        """One bit of a model or of the newest checkpoint: noticed, or passed over for the one before."""
+        """Flips one bit of a model or of the newest checkpoint; verify and eval must detect it."""
         out = self.folder / "flipped"
         if not out.exists():
             run([self.program, "train", "victim.toml", "--quiet", "--out", str(out), "--set", "train.checkpoint_every=50"], self.folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GPT-2 against PyTorch on the same cores, in turns; its memory; and generation against the speed of memory.
+"""GPT-2 against PyTorch on the same cores, in turn; peak memory; generation relative to memory bandwidth.
 
     bench/gpt2.py [--rounds 3] [--text tinyshakespeare.txt]
 """
@@ -64,7 +64,7 @@ def generation(folder, text):
         memory = float(subprocess.run(["taskset", "-c", "0", folder + "/read"], check=True, capture_output=True, text=True).stdout)
         said = run([PROGRAM, "generate", f"{folder}/run", "--prompt", "Write", "--max-tokens", "60", "--temperature", "0", "--json"], "0")
         rate = said[0]["tokens_per_second"]
-        shares.append((rate * 123653376 * 4 / memory, rate, memory))  # all weights but those of positions
+        shares.append((rate * 123653376 * 4 / memory, rate, memory))  # all weights except position embeddings
     share, rate, memory = sorted(shares)[1]
     print(f"generation, 124M, one core: {rate:.1f} tokens/s, {share * 100:.0f}% of what reading {memory / 1e9:.1f} GB/s allows (must 75, aim 90)")
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Two ranks on two cores: against two unrelated runs side by side, and against PyTorch DDP (gloo).
+"""Two ranks on two cores, against two independent runs at the same time and against PyTorch DDP (gloo).
 
     bench/ranks.py [--rounds 5] [--seconds 2]
 
-Everything in a row is measured in turns; a row shows the median ratio of the rounds and their range. Ranks that wait
-for each other pay for whatever else takes one of the cores, unrelated runs do not, so on a machine with neighbours those
-rows also compare the quickest steps of all rounds: what each reaches when nobody disturbs it.
+Cases of a row are measured in turn; a row shows the median ratio of the rounds and their range. A disturbance on one core
+delays both ranks, but only one of two independent runs, so these rows also compare the fastest steps of all rounds.
 """
 import argparse
 import json
@@ -36,7 +35,7 @@ def start(words, **more):
 
 
 class Rate:
-    """Samples a second: of the median step, and of the quickest."""
+    """Samples per second, by the median step and by the fastest."""
 
     def __init__(self, *summaries):
         self.median = sum(s["samples_per_second"] for s in summaries)
@@ -50,13 +49,13 @@ def ranks(words, backend, seconds, *more):
 
 
 def apart(words, seconds):
-    """Two runs that know nothing of each other, added."""
+    """Two independent runs at the same time; their rates are added."""
     both = [start(["taskset", "-c", str(core), PROGRAM, "bench", *words, "--seconds", str(seconds), "--json"]) for core in (0, 1)]
     return Rate(*[parsed(one) for one in both])
 
 
 class Ddp:
-    """Two processes of DistributedDataParallel, kept waiting between rounds."""
+    """Two processes of DistributedDataParallel that wait between rounds."""
 
     def __init__(self, spec):
         with socket.socket() as free:

@@ -1,7 +1,7 @@
-"""The PyTorch that benchmarks are measured against, and what it is made of.
+"""Finds and describes the PyTorch that benchmarks compare with.
 
-`./run bench` makes a virtual environment with a current PyTorch where pip can install one; else it is Debian's,
-with OpenBLAS. Reference BLAS is no rival: it multiplies matrices ten times slower, and is refused.
+`./run bench` makes a virtual environment with a current PyTorch if pip can install one, else it installs Debian's with
+OpenBLAS. Reference BLAS multiplies matrices ten times slower and is refused.
 """
 import functools
 import json
@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Large arrays stay in the heap: PyTorch frees and takes them again at every step.
+# Large arrays stay in the heap: PyTorch frees and allocates them again in every step.
 TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "200000000000", "MALLOC_TOP_PAD_": "67108864"}
 
 DESCRIBE = """
@@ -57,9 +57,9 @@ def processor():
 
 
 def print_head(threads, layout):
-    """What every table is of. Ends the program where PyTorch has no optimised BLAS."""
+    """Prints what a table compares with. Exits if PyTorch has no optimised BLAS."""
     rival = description()
-    # An AVX2 core makes 50 and more; reference BLAS makes 2 to 5.
+    # An AVX2 core reaches 50 or more; reference BLAS 2 to 5.
     if rival["gflops"] < 15:
         raise SystemExit(f"PyTorch {rival['version']} multiplies matrices at {rival['gflops']:.1f} GFLOP/s: that is reference BLAS, "
                          "which makes every ratio look better than it is; install libopenblas0-pthread")

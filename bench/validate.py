@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Predicts steps of presets and other networks, strategies and backends on this machine, runs them for real in turns,
-and compares: medians with medians, undisturbed steps with undisturbed steps. Fails when the median error of undisturbed
-steps is above the bar. --write makes docs/validation.md from what it saw. Run it on an idle machine.
+"""Predicts steps of presets and other networks, strategies and backends on this machine, measures them in turn, and
+compares median with median steps and undisturbed with undisturbed steps. Fails if the median error of undisturbed steps
+is above the bar. --write makes docs/validation.md from the results. Run it on an idle machine.
 
   bench/validate.py build/lockstep [--presets a,b] [--rounds 5] [--write docs/validation.md]
   bench/validate.py build/lockstep --rounds 2 --log ~/.cache/lockstep/validations.jsonl --since "2026-11-16 15:30"
-                                        with what was logged since: a sweep that was interrupted, or to be continued
+                                        adds the rounds logged since then, e.g. of an interrupted run
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 
 PRESETS = ["cnn-690k", "simple-cnn", "mnist-cnn-sgd", "mlp-1", "mlp-3", "fashion-mlp", "fashion-mlp-adam",
            "iris-mlp", "iris-mlp-small-batch", "tweets-mlp-1", "tweets-mlp-3"]
-# What nobody looked at while the model was made: networks that are no presets, and other batch sizes.
+# Not used while the model was developed: networks that are not presets, and other batch sizes.
 NETWORKS = sorted(str(path) for path in (pathlib.Path(__file__).parent / "networks").glob("*.toml"))
 BATCHES = [("mlp-3", 200), ("cnn-690k", 48)]
 STRATEGIES = "all-reduce,reduce-broadcast,parameter-server,scatter-gather"
@@ -43,7 +43,7 @@ def add_round(rounds, case):
 
 
 def of_rounds(cases):
-    """The middle round, of those that nothing disturbed if there are any."""
+    """Medians over the rounds, of undisturbed ones if there are any."""
     quiet = [c for c in cases if not c["disturbed"]]
     used = quiet or cases
 
@@ -80,7 +80,7 @@ def table(cases):
 
 
 def misordered(cases):
-    """Pairs of strategies whose undisturbed steps differ by over 5% and that were predicted the other way round."""
+    """Pairs of strategies whose undisturbed steps differ by over 5%: those predicted in the wrong order, and their number."""
     wrong, pairs = [], 0
     for i, a in enumerate(cases):
         for b in cases[i + 1:]:

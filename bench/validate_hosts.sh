@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Two hosts on one machine (network namespaces) with links of known speed: steps of real MPI ranks across them,
-# and what 'lockstep simulate' says of the same two hosts, for strategies and sizes of buckets. Needs root. Fails above
-# 15%, and where two ways of the same preset that differ by over 5% are predicted the other way round.
+# Compares steps of two real MPI ranks with the predictions of 'lockstep simulate', for several strategies and bucket
+# sizes. The two hosts are network namespaces of this machine, joined by a link of known bandwidth. Needs root. Fails if
+# an error exceeds 15%, or if two cases of a preset that differ by over 5% are predicted in the wrong order.
 #   bench/validate_hosts.sh build/lockstep [preset ...]
 set -euo pipefail
 lockstep=$(realpath "$1")
@@ -10,7 +10,8 @@ presets=("${@:-cnn-690k}")
 source "$(dirname "${BASH_SOURCE[0]}")/../tests/cluster/two_hosts.sh"
 
 value() { sed -n "s/^ *\"$1\": *\([^\",]*\).*/\1/p" | head -1; }
-# The less disturbed of two runs. (Its median step: a root whose last message is on its way is ahead for one step.)
+# The less disturbed of two runs, by median step: single steps are too short when the root is one step ahead because its
+# last message is still in flight.
 measured() {
   for _ in 1 2; do
     on_two_hosts 300 "$lockstep" bench "$@" --seconds 3 --json 2>/dev/null | value step_ms
@@ -19,7 +20,7 @@ measured() {
 worst=0
 for rate in 100 1000; do
   shape "${rate}mbit" 1000ms
-  # A link through two TCP stacks of this machine; tbf counts headers of whole segments, which are few.
+  # The link passes through two TCP stacks of this machine; tbf counts the headers of whole segments only.
   cat >"$folder/cluster.toml" <<TOML
 name = "two namespaces"
 [node]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Does 'simulate --validate' stay right, run after run? Repeats it as the machine is, then with one other program busy on
-it. Every error is printed with its label; errors of cases that are not labelled disturbed must stay below the bar.
+"""Repeats 'simulate --validate' on the machine as it is, then while another program is busy on it. Prints every error with
+its label; errors of cases that are not labelled disturbed must stay below the bar.
 
   bench/validate_repeat.py build/lockstep [--network mlp-3] [--ranks 1,2] [--runs 10] [--bar 0.25]
 """
@@ -31,7 +31,7 @@ def busy_program():
 
 
 def repeat(title, given):
-    """Errors of cases that are not labelled, and how many cases there were."""
+    """Errors of the cases that are not labelled disturbed, and the number of all cases."""
     unlabelled, count = [], 0
     for run in range(given.runs):
         for case in cases_of(given.program, given.network, given.ranks):

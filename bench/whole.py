@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a step's throughput does not show: whole processes, start-up, reading, memory, threads.
+"""Benchmarks beyond the throughput of steps: whole processes, start-up, reading, memory, threads.
 
     bench/whole.py [--rounds 20]
 """
@@ -34,14 +34,14 @@ def summary(words):
 
 
 def iris(rounds, folder):
-    """PyTorch's loop saves nothing, so the run folder is in memory; what a disk's syncs add is shown beside it."""
+    """PyTorch's loop saves nothing, so the run folder is in memory; the time with files synced to disk is shown too."""
     memory = tempfile.mkdtemp(dir="/dev/shm") if os.access("/dev/shm", os.W_OK) else folder
     ours, synced, theirs = [], [], []
     cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cores)})  # children inherit it; taskset would add its own start to ours
+    os.sched_setaffinity(0, {min(cores)})  # children inherit it; taskset would add its own start-up time
     train = [PROGRAM, "train", "iris-mlp", "--quiet", "--out"]
     for turn in range(3):
-        for times, place in (ours, memory), (synced, folder):  # apart: a disk works on after a sync
+        for times, place in (ours, memory), (synced, folder):  # separately: a disk keeps working after a sync
             times += [seconds([*train, f"{place}/iris-{turn}-{i}"]) for i in range(rounds)]
         out = subprocess.run([rival.python(), str(HERE / "pytorch" / "iris.py"), str(HERE.parent / "data" / "iris.csv")],
                              check=True, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}).stdout
@@ -54,7 +54,7 @@ def iris(rounds, folder):
 
 
 def threads():
-    """Of median steps, and of undisturbed ones (the quickest fortieth): a neighbour on either core slows two threads down."""
+    """Ratios of median and of undisturbed steps (the fastest fortieth): a disturbance on either core delays two threads."""
     ratios, undisturbed = [], []
     for _ in range(5):
         one, two = (summary(["bench", "cnn-690k", "--seconds", "1.5", "--threads", str(n)]) for n in (1, 2))

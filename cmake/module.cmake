@@ -1,10 +1,10 @@
-# lockstep_module(name PUBLIC ... PRIVATE ...): the static library of src/<name>/, made of every
-# source below that folder. Its headers are reached as "<name>/file.h" through a folder of links that
-# shows this module alone, so that including a module one does not link fails to compile.
+# lockstep_module(name PUBLIC ... PRIVATE ...): the static library of all sources below src/<name>/.
+# Its headers are included as "<name>/file.h" through a folder with a link to this module only, so
+# that including a module without linking it fails to compile.
 function(lockstep_module name)
   set(target lockstep_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/(onednn|mpi|cairo|simgrid)/")  # libraries of their own
+  list(FILTER sources EXCLUDE REGEX "/(onednn|mpi|cairo|simgrid)/")  # separate libraries
   add_library(${target} STATIC ${sources})
   add_library(lockstep::${name} ALIAS ${target})
   set(view ${PROJECT_BINARY_DIR}/headers/${name})
@@ -17,7 +17,7 @@ function(lockstep_module name)
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_MODULES ${target})
 endfunction()
 
-# lockstep_loaded(name sources libraries...): lockstep_<name>.so, which the program loads when it is needed.
+# lockstep_loaded(name sources libraries...): lockstep_<name>.so, which the program loads on first use.
 function(lockstep_loaded name sources)
   set(target lockstep_${name})
   add_library(${target} MODULE ${sources})

@@ -1,5 +1,5 @@
-// A layer of one's own, "scale FACTOR": y = factor * x. It has no weights; its kernel computes on
-// the CPU.
+// A custom layer, "scale FACTOR": y = factor * x. It has no weights; its kernel computes on the
+// CPU.
 #include <lockstep/lockstep.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
-// A strategy of one's own, "sign-sgd": ranks exchange only the signs of their gradients and move
-// by the sign of the sum, as 1-bit compression does.
+// A custom strategy, "sign-sgd": ranks exchange only the signs of their gradients and update with
+// the sign of the sum, as in 1-bit compression.
 #include <lockstep/lockstep.h>
 
 #include <iostream>

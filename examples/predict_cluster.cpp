@@ -1,4 +1,4 @@
-// What would more nodes buy? Predicts a training on a cluster that is not there.
+// Predicts the speed-up of a training on a simulated cluster.
 #include <lockstep/lockstep.h>
 
 #include <iostream>

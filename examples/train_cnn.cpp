@@ -1,4 +1,4 @@
-// Trains a small CNN on two ranks (threads of this program) and says how well it does.
+// Trains a small CNN on two ranks (threads of this program) and prints its test accuracy.
 #include <lockstep/lockstep.h>
 
 #include <iostream>

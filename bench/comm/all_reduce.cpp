@@ -1,4 +1,4 @@
-// Times an all-reduce of 690,590 floats: our ranks against MPI's own blocking call.
+// Times an all-reduce of 690,590 floats: our ranks against MPI_Allreduce.
 //   all_reduce threads 2        mpiexec -n 2 all_reduce mpi        mpiexec -n 2 all_reduce native
 #include <fmt/format.h>
 #include <mpi.h>
@@ -23,7 +23,7 @@ void measure(int rank, const Reduce& reduce) {
   std::vector<float> data(floats, 1.0f);
   std::vector<double> times;
   for (int i = 0; i < rounds; ++i) {
-    std::fill(data.begin(), data.end(), 1.0f);  // as a backward pass would have written it
+    std::fill(data.begin(), data.end(), 1.0f);  // just written, as after a backward pass
     const auto start = std::chrono::steady_clock::now();
     reduce(data);
     times.push_back(

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Steps of a GPT-2 in PyTorch, as quick as it gets on a CPU: one fused product for q, k and v, gelu by one call.
+"""Steps of a GPT-2 in PyTorch, optimised for CPUs: one fused product for q, k and v, one call for gelu.
 
   bench/pytorch/gpt2.py LAYERS HEADS WIDTH CONTEXT VOCABULARY BATCH SECONDS [compile]    prints the seconds of each step as JSON
 """

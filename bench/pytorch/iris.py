@@ -1,4 +1,4 @@
-"""The Iris study's loop in PyTorch: prints the seconds of five trainings of 100 epochs, without imports."""
+"""The training loop of the Iris study in PyTorch: prints the seconds of five trainings of 100 epochs, without imports."""
 import csv
 import json
 import sys

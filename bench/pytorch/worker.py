@@ -32,7 +32,7 @@ def pair(word):
 
 
 def layers_of(lines, shape):
-    """Modules for the lines, and the shape (channels, height, width) or (features,) behind them."""
+    """Modules for the lines, and their output shape: (channels, height, width) or (features,)."""
     modules = []
     for line in lines:
         words = line.split()
@@ -105,7 +105,7 @@ def main():
     if spec["layout"] == "channels_last" and not flat:
         model = model.to(memory_format=torch.channels_last)
         x = x.to(memory_format=torch.channels_last)
-        if channels == 1:  # channels_last is a no-op for one channel: give it the strides by hand
+        if channels == 1:  # channels_last is a no-op for one channel, so set the strides explicitly
             x = x.as_strided(x.shape, (height * width, 1, width, 1))
     if "WORLD_SIZE" in os.environ:
         torch.distributed.init_process_group("gloo")

@@ -1,6 +1,6 @@
-// Times every convolution algorithm that applies to a list of shapes, job by job, beside the cost
-// the device estimates for it: where the order of the two columns differs, the estimate picks
-// wrongly.
+// Times every applicable convolution algorithm for a list of shapes, next to the cost that the
+// device estimates. If the two columns are ordered differently, the estimate selects a slower
+// algorithm.
 #include <fmt/format.h>
 
 #include <algorithm>

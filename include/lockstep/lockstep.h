@@ -1,13 +1,13 @@
 #pragma once
 
-// Lockstep as a library: train on one or many ranks, predict a cluster, run a study.
+// Lockstep as a library: train on one or many ranks, predict scaling on a cluster, run a study.
 //
 //   #include <lockstep/lockstep.h>
 //   auto config = lockstep::find_config("cnn-690k", {"train.epochs=1", "parallel.ranks=2"});
 //   auto trained = lockstep::train(config);
 //
-// Errors are exceptions: lockstep::UserError (something to change in the input) and
-// lockstep::Failure (something that went wrong). Every message is a sentence for people.
+// Errors are exceptions: lockstep::UserError (the input is wrong) and lockstep::Failure (something
+// went wrong at run time). Messages can be shown to users.
 
 // ---- Configuration ------------------------------------------------------------------------------
 // find_config("preset or file", {"key=value", ...}) -> RunConfig; presets()
@@ -15,13 +15,13 @@
 
 // ---- Training -----------------------------------------------------------------------------------
 // train(config, TrainOptions) -> TrainedRun with a Summary and a run folder
-// Observer: what a training reports while it runs
+// Observer: is notified of steps and epochs while a training runs
 // load_run(folder) -> SavedRun: the trained network; evaluate(...), run_forward(...)
 #include "job/training.h"
 #include "train/evaluator.h"
 #include "train/record/run_folder.h"
 
-// ---- Building blocks of one's own ---------------------------------------------------------------
+// ---- Custom layers and strategies ---------------------------------------------------------------
 // Layer, Kernel and add_layer(form, make); Strategy, StrategyEntry and add_strategy(entry)
 #include "nn/registry.h"
 #include "parallel/strategy.h"

@@ -66,7 +66,7 @@ void add_dense(Layers& layers, const Gpt2& size, const std::string& name, int64_
 }
 
 std::unique_ptr<Layer> block(const Gpt2& size, int64_t index) {
-  // What each block adds to the sum starts smaller the more blocks there are.
+  // As in GPT-2: initial weights of a block's output shrink with the number of residual additions.
   const double last = deviation / std::sqrt(2.0 * static_cast<double>(size.layers));
   Layers attention, mlp, both;
   add_maybe_frozen<Norm>(attention, size, "ln_1", NormKind::layer);
@@ -170,7 +170,7 @@ Layers gpt2_layers(const Gpt2& size) {
 
 namespace {
 
-// weight[in × out] += scale × down[rank × in]^T up[out × rank]^T, in the layout of files.
+// weight[in × out] += scale × down[rank × in]^T up[out × rank]^T, all in file layout.
 void add_product(std::span<const float> down, std::span<const float> up, int64_t rank, float scale,
                  std::span<float> weight) {
   const size_t ranks = static_cast<size_t>(rank);

@@ -9,11 +9,11 @@
 
 namespace lockstep {
 
-// How a parameter starts.
+// Determines the initial values of a parameter.
 enum class Role { weight, bias, scale, shift };
 
-// One tensor of a layer. Files hold it as PyTorch would (`axes` reorders the stored extents into
-// that order, `canonical` is the shape there); kernels see it in the stored layout.
+// One tensor of a layer. Kernels use the stored layout, files that of PyTorch: `axes` permutes the
+// stored axes into the order of files, `canonical` is the shape in files.
 struct ParameterSpec {
   std::string name;
   Shape stored;
@@ -21,12 +21,11 @@ struct ParameterSpec {
   Shape canonical;
   Role role = Role::weight;
   int64_t fan_in = 1, fan_out = 1;
-  std::optional<double> deviation = {};  // starts normally distributed, whatever the default is
-  bool frozen = false;                   // among the state: a weight that is not trained
+  std::optional<double> deviation = {};  // initial values are normal, instead of Init's default
+  bool frozen = false;                   // part of the state: a weight that is not trained
 };
 
-// What flows between layers: the shape of a sample and, where it was flattened, of the image it
-// was.
+// The shape of one sample between layers. `image`: its shape before a flatten, else the same.
 struct SampleShape {
   Shape shape;
   Shape image;
@@ -35,49 +34,48 @@ struct SampleShape {
   SampleShape(const Shape& s, const Shape& i) : shape(s), image(i) {}
 };
 
-// Where a layer stands in a prepared network.
+// A layer's position in a prepared network.
 struct Placement {
   int64_t batch = 0;
-  Shape in;   // as stored: what the producer leaves out is not there
-  Shape out;  // what the layer itself computes, before what follows is fused with it
+  Shape in;   // as stored, without rows and columns that the previous layer skips
+  Shape out;  // of this layer alone, before fused layers
   bool relu = false, max_pool = false;  // fused with this layer
   bool needs_dx = true;
   bool sparse = false;  // the input is sparse rows
   bool tied = false;    // a later layer uses this one's first tensor
   bool frozen = false;  // the weights get no gradients
-  uint64_t index = 0;   // counts layers through the whole network
+  uint64_t index = 0;   // identifies the layer within the whole network, nested layers included
 };
 
-// One line of a network's description. Layers hold no numbers: weights live in Parameters, and what
-// a batch needs between forward and backward lives in the stash of its pass.
+// One layer of a network's description. Layers hold no values: weights are in Parameters, and what
+// forward keeps for backward is in the stash of the pass.
 class Layer {
  public:
   virtual ~Layer() = default;
-  // Where files expect names of their own; else layers are counted: "conv1", "conv2".
+  // For networks whose files prescribe names. Other layers are numbered by kind: "conv1", "conv2".
   void set_name(std::string name) { name_ = std::move(name); }
   const std::optional<std::string>& name() const { return name_; }
 
   virtual std::string kind() const = 0;  // "conv"
   virtual std::string text() const = 0;  // as in a configuration: "conv 32 3x3"
   virtual SampleShape output(
-      const SampleShape& in) const = 0;  // throws a UserError where it cannot fit
+      const SampleShape& in) const = 0;  // throws a UserError if the input does not fit
   virtual std::vector<ParameterSpec> parameters(const SampleShape&) const { return {}; }
   virtual std::vector<ParameterSpec> state(const SampleShape&) const { return {}; }
   virtual double flops(const SampleShape&) const { return 0; }  // forward, one sample
 
-  // What of the input the first rows and columns of the output depend on.
+  // The part of the input that the first rows and columns of the output depend on.
   virtual Shape needed_input(const Shape& in, const Shape& needed_output) const {
     static_cast<void>(needed_output);
     return in;
   }
-  // Whether the last rows and columns of the output can be left out, whatever of the input is
-  // there.
+  // Whether the layer can skip the last rows and columns of its output.
   virtual bool cuts_output() const { return false; }
   virtual bool takes_sparse() const { return false; }
   virtual bool fuses_relu() const { return false; }
   virtual bool fuses_max_pool() const { return false; }
 
-  // The shape of the network's first tensor, where the layer uses that instead of one of its own.
+  // For a layer that uses the network's first tensor as its weights: the shape it must have.
   virtual std::optional<Shape> tied_to(const SampleShape&) const { return std::nullopt; }
 
   // Null: the output is the input, unchanged in memory.
@@ -89,7 +87,7 @@ class Layer {
 
 using Layers = std::vector<std::unique_ptr<Layer>>;
 
-// Floats that these tensors take in an arena, each starting on a cache line.
+// Size of these tensors in an arena, in floats; each tensor starts on a cache line.
 int64_t arena_floats(const std::vector<ParameterSpec>& tensors);
 
 }  // namespace lockstep

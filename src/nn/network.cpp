@@ -14,7 +14,7 @@ Network::Network(std::vector<std::string> lines, const Shape& input)
         "take it from)");
   output_ = output_of(layers_, input).shape;
   expect_ties();
-  double floats = 0;  // counted in double: a product of extents may be beyond 64 bits
+  double floats = 0;  // in double: a product of extents may overflow 64 bits
   for (const ParameterSpec& p : parameters()) {
     double size = 1;
     for (int axis = 0; axis < p.stored.rank(); ++axis) size *= static_cast<double>(p.stored[axis]);
@@ -24,7 +24,7 @@ Network::Network(std::vector<std::string> lines, const Shape& input)
     throw UserError("the network has {:.3g} parameters, more than any memory holds", floats);
 }
 
-// A tied layer's tensor must be the first of the network.
+// The first tensor of the network must have the shape that tied layers expect.
 void Network::expect_ties() const {
   std::vector<ParameterSpec> first;
   visit(layers_, input_, [&](const Layer& layer, const std::string& name, const SampleShape& in) {

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// A network as described: layers that fit on each other and on the input. It holds no numbers and
-// no device; Parameters and Program are made from it.
+// A network as described: layers whose shapes fit each other and the input. It holds no values and
+// no device; Parameters and Program are built from it.
 class Network {
  public:
   Network(std::vector<std::string> lines, const Shape& input);
@@ -23,7 +23,7 @@ class Network {
   int64_t parameter_count() const;
   double flops() const;  // forward, one sample
 
-  // The classifier must end in one output a class.
+  // Throws a UserError unless there is one output per class; a vocabulary may be larger.
   void expect_outputs(int64_t count, const std::string& of_what) const;
 
  private:

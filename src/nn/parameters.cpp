@@ -24,11 +24,11 @@ size_t floats_of(const std::vector<ParameterSpec>& specs) {
   return static_cast<size_t>(arena_floats(specs));
 }
 
-// visit(index in the file's order, index in the stored order)
+// visit(index in file order, index in stored order)
 template <typename Visit>
 void for_each_element(const ParameterSpec& spec, Visit visit) {
   const int rank = spec.stored.rank();
-  if (std::is_sorted(spec.axes.begin(), spec.axes.end())) {  // the same order
+  if (std::is_sorted(spec.axes.begin(), spec.axes.end())) {  // both orders are the same
     for (int64_t i = 0; i < spec.stored.elements(); ++i) visit(i, i);
     return;
   }
@@ -52,7 +52,7 @@ void for_each_element(const ParameterSpec& spec, Visit visit) {
   }
 }
 
-// The bound of the uniform distribution a tensor starts from; 0 means all zeros.
+// Initial values are uniform in [-bound, bound]; 0: all zeros.
 double bound(Init init, const ParameterSpec& spec) {
   if (init == Init::pytorch) return 1 / std::sqrt(static_cast<double>(spec.fan_in));
   if (spec.role == Role::bias) return 0;

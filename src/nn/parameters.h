@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-// Initial weights as this framework draws them by default.
+// The framework whose default initialisation is used.
 enum class Init { pytorch, keras };
 template <>
 inline constexpr auto enum_texts<Init> = std::array{"pytorch", "keras"};
@@ -26,47 +26,48 @@ class Parameters {
     int64_t offset = 0;  // in floats
   };
 
-  // In the host's memory, for devices that share it, or in a device's.
+  // Allocates host memory, for devices that share it, or memory of the device.
   explicit Parameters(const Network& network) : Parameters(network, nullptr) {}
   Parameters(const Network& network, Device& device) : Parameters(network, &device) {}
-  // Weights and state to a device that does not share the host's memory.
+  // Moves weights and state to the device, unless it shares the host's memory.
   void move_to(Device& device);
-  // Weights and state of the same network.
+  // Copies weights and state; `other` must be of the same network.
   void copy_from(const Parameters& other);
 
-  // `frozen`: also weights that are not trained; else somebody will load them.
+  // `frozen`: initialise frozen weights too; false if they are going to be loaded.
   void initialise(Init init, uint64_t seed, bool frozen = true);
 
   std::span<float> weights() const { return weights_.floats(); }
   std::span<float> gradients() const { return gradients_.floats().first(weights_.floats().size()); }
-  // Gradients and a few floats behind them, so that a step's figures can travel with them.
+  // Gradients, followed by `tail_floats` floats for sums (loss, counts) that are reduced with them.
   std::span<float> gradients_and_tail() const { return gradients_.floats(); }
   static constexpr size_t tail_floats = 16;
   std::span<float> state() const { return state_.floats(); }
-  // The same as the host sees them. Behind gradients, their tail.
+  // The same arrays in host memory. Gradients include the tail.
   const HostMirror& weights_on_host() const { return weights_mirror_; }
   const HostMirror& gradients_on_host() const { return gradients_mirror_; }
   const HostMirror& state_on_host() const { return state_mirror_; }
-  // Whether some of the state changes while training.
+  // Whether part of the state changes during training.
   bool has_statistics() const;
-  // Where inputs are sparse: rows of the first tensor whose gradients are not 0. Null elsewhere.
+  // Sparse inputs: the rows of the first tensor whose gradients are not 0. Dense inputs: null.
   TouchedRows* touched() const { return touched_.get(); }
   void expect_sparse_inputs();
-  // Where the gradients begin that every step has.
+  // Offset of the first gradient that is not tracked by touched().
   size_t dense_begin() const {
     return touched_ ? static_cast<size_t>(touched_->rows() * touched_->width()) : 0;
   }
-  // The parts of the arena whose gradients may be other than 0, in ascending order.
+  // The parts of the arena whose gradients may be nonzero, in ascending order.
   struct Span {
     size_t begin, count;
   };
   std::vector<Span> active() const;
-  // Where each tensor of the weights ends, padding included.
+  // End offset of each weight tensor, padding included.
   std::span<const size_t> tensor_ends() const { return tensor_ends_; }
   const std::vector<Entry>& entries() const { return entries_; }
   const std::vector<Entry>& state_entries() const { return state_entries_; }
 
-  // One tensor in the layout of files; `memory` is weights_on_host() or the like.
+  // One tensor in file layout; `memory` is weights_on_host(), gradients_on_host() or
+  // state_on_host().
   static std::vector<float> read(const Entry& entry, const HostMirror& memory);
   static void write(const Entry& entry, std::span<const float> values, const HostMirror& memory);
 

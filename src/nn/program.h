@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-// A network made ready for one device and batch size: after this, a step allocates nothing.
+// A network prepared for one device and batch size. A step allocates nothing.
 //
 // A micro-batch passes through forward(), loss_gradient() and backward(). Several can be in flight,
-// each in a slot of its own; what forward() leaves for backward() stays in the slot, and the input
-// must stay where it is until then.
+// each in its own slot, which keeps what backward() needs from forward(). The input must stay valid
+// until backward() returns.
 class Program {
  public:
-  // `sparse`: the inputs are sparse rows. `slots`: micro-batches in flight.
+  // `sparse`: the inputs are sparse rows. `slots`: number of micro-batches in flight.
   Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse = false,
           size_t slots = 1);
 
@@ -25,24 +25,25 @@ class Program {
   // Targets per sample: one, or one per position.
   int64_t answers() const { return answers_; }
 
-  // Rows may be fewer than the batch. The input is the host's.
+  // `rows` is at most the batch size. The input is in host memory.
   void forward(const Parameters& parameters, const Input& input, int64_t rows, bool training,
                const SampleKeys& keys, size_t slot = 0);
-  // Of the slot's last forward(), as the host sees them; valid until the next.
+  // Outputs of the slot's last forward(), in host memory; valid until its next forward().
   std::span<const float> outputs(size_t slot = 0) const;
   LossSums loss(const Targets& targets, size_t slot = 0);
-  // The loss, and its gradient divided by `divisor`: the rows of the whole batch.
+  // Returns the loss and computes its gradient, divided by `divisor`, the rows of the whole batch.
   LossSums loss_gradient(const Targets& targets, int64_t divisor, size_t slot = 0);
-  // parameters.gradients() become, or with `accumulate` grow by, those of the slot's micro-batch.
+  // Writes the gradients of the slot's micro-batch to parameters.gradients(), or adds them with
+  // `accumulate`.
   void backward(bool accumulate, size_t slot = 0);
 
-  // All three.
+  // forward(), loss_gradient() and backward().
   LossSums gradients(const Parameters& parameters, const Input& input, int64_t rows,
                      const Targets& targets, const SampleKeys& keys, int64_t divisor,
                      bool accumulate);
 
-  // Goes on with one sequence, of which the first `past` tokens are in the memory. Networks for
-  // other numbers of new tokens can share it.
+  // Continues one sequence whose first `past` tokens are in `memory` (the key-value cache).
+  // Programs for different numbers of new tokens can share the memory.
   size_t memory_bytes() const { return sequence_.needs().memory; }
   void extend(const Parameters& parameters, const float* tokens, int64_t past,
               const DeviceMemory& memory);
@@ -51,10 +52,10 @@ class Program {
 
  private:
   struct Slot {
-    DeviceMemory x;  // where the device does not share the host's memory
+    DeviceMemory x;  // copy of the input, if the device does not share the host's memory
     DeviceMemory stash, y, dy;
     HostMirror outputs;
-    Pass pass;  // of its micro-batch
+    Pass pass;  // of the slot's micro-batch
   };
 
   Slot& begin(const Parameters& parameters, const Input& input, int64_t rows,

@@ -34,7 +34,7 @@ std::unique_ptr<Layer> make_norm(LayerLine&) {
 
 struct Entry {
   LayerForm form;
-  MakeLayer make;  // null: residual and gpt2, which have a grammar of their own
+  MakeLayer make;  // null: residual and gpt2, which have their own grammar
   bool is_activation = false;
 };
 
@@ -96,7 +96,7 @@ std::vector<std::string> names(bool activations_only) {
   return all;
 }
 
-// "a; b(c; d); e" split at the separators that stand outside brackets
+// Splits "a; b(c; d); e" at the separators outside brackets.
 std::vector<std::string> split_outside_brackets(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   int depth = 0;

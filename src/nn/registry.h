@@ -14,10 +14,10 @@ struct LayerForm {
   std::string description;
 };
 
-// Every layer a description may name.
+// All known layers.
 std::vector<LayerForm> layer_forms();
 
-// Adds a layer of one's own, whose line is read by `make`. Before any network is described.
+// Registers a user-defined layer; `make` parses its line. Call it before describing a network.
 using MakeLayer = std::unique_ptr<Layer> (*)(LayerLine& line);
 void add_layer(LayerForm form, MakeLayer make);
 

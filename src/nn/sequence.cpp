@@ -93,12 +93,13 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
       });
   out_floats_ = last.shape.elements();
 
-  // What of each layer's output anyone reads, from the last layer back.
+  // needed[i]: the part of layer i's input that is read, found from the last layer back.
   std::vector<Shape> needed(line.size() + 1, last.shape);
   for (size_t i = line.size(); i-- > 0;)
     needed[i] = line[i].layer->needed_input(line[i].in.shape, needed[i + 1]);
-  needed[0] = in;  // the caller lays its samples out whole
-  // Only convolution and pooling leave anything out; other layers give all of what they are given.
+  needed[0] = in;  // the caller's samples are whole
+  // Only convolution and pooling can skip part of their output; all other layers map their whole
+  // input.
   for (size_t i = 0; i < line.size(); ++i)
     if (!line[i].layer->cuts_output()) needed[i + 1] = line[i].layer->output(needed[i]).shape;
 
@@ -143,7 +144,7 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     step.out = needed[end].elements();
     step.kernel = first.layer->prepare(device, place);
     i = end;
-    if (!step.kernel) continue;  // flatten: the same numbers under another shape
+    if (!step.kernel) continue;  // flatten: same memory, different shape
     const KernelNeeds needs = step.kernel->needs();
     step.output = stash_;
     stash_ += padded_bytes(batch * step.out);
@@ -152,7 +153,7 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     step.memory = memory_;
     memory_ += round_up(needs.memory, cache_line);
     scratch = std::max(scratch, needs.scratch);
-    if (!steps_.empty()) widest = std::max(widest, step.in);  // the first one's is the caller's
+    if (!steps_.empty()) widest = std::max(widest, step.in);  // the caller owns the first dx
     steps_.push_back(std::move(step));
   }
   gradient_bytes_ = padded_bytes(batch * widest);
@@ -193,7 +194,7 @@ void Sequence::backward(const Pass& pass) {
     p.x = i == 0 ? pass.x : output_of_step(pass, i - 1);
     p.y = output_of_step(pass, i);
     p.dy = dy;
-    // Below the first layer with weights nobody needs a gradient, unless the caller does.
+    // Below the first layer with weights, dx is computed only if the caller needs it.
     const bool wanted = i == 0 ? pass.dx != nullptr : pass.dx || step.weights_below;
     p.dx = !wanted ? nullptr : i == 0 ? pass.dx : other;
     p.weights = pass.weights + step.weights;

@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-// Layers one after another: their names ("conv1", "conv2", "dense1"), shapes and parameters.
+// Functions on a list of layers. visit() calls `use` for each, with its name ("conv1", "conv2",
+// "dense1") and input, and returns the output of the last.
 using VisitLayer =
     std::function<void(const Layer& layer, const std::string& name, const SampleShape& in)>;
 SampleShape visit(const Layers& layers, const SampleShape& in, const VisitLayer& use);
@@ -20,8 +21,9 @@ std::vector<ParameterSpec> state_of(const Layers& layers, const SampleShape& in,
                                     const std::string& prefix);
 double flops_of(const Layers& layers, const SampleShape& in);
 
-// Layers prepared to run on a device: neighbours fused where a kernel does both, outputs cut to
-// what the next layer reads, buffers planned. A kernel itself, so that layers can hold sequences.
+// Layers prepared to run on a device: adjacent layers fused if one kernel computes both, outputs
+// cropped to what the next layer reads, buffers planned. It is a kernel, so that layers can contain
+// sequences.
 class Sequence final : public Kernel {
  public:
   Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch, bool needs_dx,
@@ -40,12 +42,12 @@ class Sequence final : public Kernel {
   struct Step {
     std::string name;  // of the layers it runs: "conv1+relu1+maxpool1"
     std::unique_ptr<Kernel> kernel;
-    int64_t in = 0, out = 0;                           // floats a sample
+    int64_t in = 0, out = 0;                           // floats per sample
     int64_t weights = 0, weight_count = 0, state = 0;  // offsets into the arenas, in floats
     size_t output = 0, stash = 0;  // offsets into the sequence's stash, in bytes
-    size_t memory = 0;             // into its memory
-    bool weights_below = false;    // some earlier step has weights
-    double flops = 0;              // forward, a sample, of the layer as described
+    size_t memory = 0;             // offset into the sequence's memory, in bytes
+    bool weights_below = false;    // an earlier step has weights
+    double flops = 0;              // forward, per sample, of the whole (uncropped) output
   };
   const std::vector<Step>& steps() const { return steps_; }
 

@@ -1,4 +1,4 @@
-// Language models on the command line: train, go on, evaluate, generate, and what can be wrong.
+// Language models on the command line: train, fine-tune, evaluate, generate, and mistakes.
 
 #include <cmath>
 
@@ -57,7 +57,7 @@ class Language : public CommandLine {
     EXPECT_EQ(ended.code, 2) << ended.err;
     return ended.err;
   }
-  // The weights of a run, by name.
+  // The weights of a run.
   std::vector<NamedTensor> tensors(const std::string& run) {
     return read_safetensors(folder() / run / "model/model.safetensors").tensors;
   }
@@ -103,7 +103,7 @@ TEST_F(Language, StopsAfterSoManySteps) {
   EXPECT_EQ(metrics.find("\"train/global_step\":14"), std::string::npos);
 }
 
-// What a run saves is a directory that another run can start from.
+// The saved model is a Hugging Face directory that another run can start from.
 TEST_F(Language, ADirectoryGoesOnWhereItWasSaved) {
   const Json before = trained();
   for (const char* file : {"config.json", "generation_config.json", "vocab.json", "merges.txt",
@@ -151,13 +151,13 @@ TEST_F(Language, RanksTrainTheSameModelAsOne) {
       for (size_t t = 0; t < got.size(); ++t)
         for (size_t i = 0; i < got[t].values.size(); ++i)
           largest = std::max<double>(largest, std::abs(got[t].values[i] - expected[t].values[i]));
-      // (Adam's epsilon: biases of keys have no gradient but rounding, which must not be made
-      // large.)
+      // The gradients of key biases are rounding errors; a large epsilon keeps Adam from scaling
+      // them up.
       EXPECT_LT(largest, 1e-4) << backend << " " << strategy;
     }
 }
 
-// The matrices that are adapted change, nothing else does, and what is saved is a plain GPT-2.
+// Only the adapted matrices change, and the saved model is a plain GPT-2.
 TEST_F(Language, LoraChangesOnlyTheMatricesItIsAskedTo) {
   trained();
   const Json summary =
@@ -215,7 +215,7 @@ TEST_F(Language, BadConfigurationsAreExplained) {
 TEST_F(Language, BadDirectoriesAreExplained) {
   trained({"--set", "train.steps=1"});
   const fs::path model = folder() / "run/model";
-  fs::remove(model / "digests.txt");  // a directory of somebody else's
+  fs::remove(model / "digests.txt");  // like a directory that lockstep did not write
   const auto start = [&] {
     return wrong({"train", "writer.toml", "--set", "model.from=run/model", "--out", "x"});
   };
@@ -254,11 +254,11 @@ TEST_F(Language, BadDirectoriesAreExplained) {
   expect_says(start(), {"pickle", "convert it", "safe_serialization"});
 }
 
-// Several files and an index that says which tensor is where.
+// Several files and an index that maps each tensor to its file.
 TEST_F(Language, ShardedDirectoriesAreRead) {
   const Json before = trained();
   const fs::path model = folder() / "run/model";
-  fs::remove(model / "digests.txt");  // a directory of somebody else's
+  fs::remove(model / "digests.txt");  // like a directory that lockstep did not write
   const TensorFile file = read_safetensors(model / "model.safetensors");
   const auto middle = file.tensors.begin() + 5;
   write_file(model / "model-1.safetensors", safetensors_bytes({file.tensors.begin(), middle}, {}));

@@ -18,11 +18,11 @@ using Json = nlohmann::json;
 using Arguments = std::vector<std::string>;
 
 struct Ended {
-  int code = -1;  // 128 and the signal, where one ended it
+  int code = -1;  // exit code, or 128 + the signal that ended it
   std::string out, err;
 };
 
-// A program that runs in a folder, without input and with output to files there.
+// A program that runs in a folder, without input; its output goes to files there.
 class Process {
  public:
   Process(const Arguments& words, const fs::path& folder)
@@ -79,7 +79,7 @@ class Process {
   pid_t pid_ = 0;
 };
 
-// A test that runs the program in a folder of its own, with no data but what is shipped.
+// A test that runs the program in its own folder, with the shipped data only.
 class CommandLine : public InFolder {
  protected:
   static Arguments program(Arguments arguments) {
@@ -89,7 +89,7 @@ class CommandLine : public InFolder {
   Ended lockstep(const Arguments& arguments) {
     return Process(program(arguments), folder()).wait();
   }
-  // As a user would type it.
+  // A command line of bash, in which `lockstep` is the program.
   Ended shell(const std::string& line) {
     return Process({"bash", "-c", "lockstep() { \"" LOCKSTEP_PROGRAM "\" \"$@\"; }; " + line},
                    folder())

@@ -1,4 +1,4 @@
-// What happens when a rank, mpiexec or the disk has an accident, or a signal arrives.
+// Failures of ranks, of mpiexec and of the disk, and signals.
 
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@ TEST_F(RanksOfAProgram, AKilledRankEndsTheJobAndIsNamed) {
   expect_resumable("3");
 }
 
-// Files in memory or of MPI's session that a rank has mapped.
+// Files in shared memory and of MPI's session that a rank has mapped.
 std::vector<fs::path> shared_files(pid_t rank) {
   std::vector<fs::path> files;
   std::ifstream maps("/proc/" + std::to_string(rank) + "/maps");
@@ -50,7 +50,7 @@ TEST_F(RanksOfAProgram, WhatAKilledProgramLeavesIsRemovedByTheNextOne) {
   const pid_t rank = rank_processes()[0];
   const std::vector<fs::path> files = shared_files(rank);
   ASSERT_FALSE(files.empty());
-  process->signal(SIGSTOP);  // it has no time to clean up after mpiexec
+  process->signal(SIGSTOP);  // so that it cannot clean up after mpiexec
   ::kill(parent_of(rank), SIGKILL);
   process->signal(SIGKILL);
   process->wait(std::chrono::seconds(25));

@@ -1,4 +1,4 @@
-// Several ranks as a user starts them.
+// Several ranks, started from the command line.
 
 #include <sys/resource.h>
 
@@ -133,7 +133,7 @@ TEST_F(RanksOfAProgram, CannotBeReachedFromOtherMachines) {
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     std::ifstream lines(table);
     std::string line;
-    std::getline(lines, line);  // titles
+    std::getline(lines, line);  // header
     while (std::getline(lines, line)) {
       std::istringstream words(line);
       std::string number, local, remote, state, queues, timer, retransmits, user, timeout, inode;
@@ -146,7 +146,7 @@ TEST_F(RanksOfAProgram, CannotBeReachedFromOtherMachines) {
           << table << ": " << line;
     }
   }
-  EXPECT_GT(listening, 0);  // mpiexec does, else this looked at nothing
+  EXPECT_GT(listening, 0);  // mpiexec listens; else the loop above checked nothing
   process->signal(SIGTERM);
   process->wait(std::chrono::seconds(25));
 }
@@ -203,7 +203,7 @@ TEST_F(RanksOfAProgram, MistakesAreExplained) {
   expect_says(ended.err, {"mpiexec", "openmpi-bin", "--backend threads"});
 }
 
-// Each thread needs room for its stack: a limit on memory refuses the later ones.
+// Each thread needs memory for its stack, so the limit prevents some from starting.
 TEST_F(RanksOfAProgram, MoreThreadsThanMemoryAllowsAreRefused) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers reserve more memory than the limit of this test";

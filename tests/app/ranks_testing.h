@@ -40,7 +40,7 @@ class RanksOfAProgram : public CommandLine {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  // Replaces what an earlier one of the test left.
+  // Replaces the run of an earlier call.
   Json trained(const Arguments& more) {
     Arguments all = train(more);
     all.emplace_back("--force");
@@ -86,7 +86,7 @@ class RanksOfAProgram : public CommandLine {
     return 0;
   }
 
-  // The step of the newest checkpoint in "run" that is whole; -1: there is none.
+  // The step of the newest complete checkpoint in "run"; -1: none.
   int64_t newest_checkpoint() const {
     int64_t newest = -1;
     std::error_code ignored;
@@ -96,7 +96,7 @@ class RanksOfAProgram : public CommandLine {
     return newest;
   }
 
-  // A run without end, once it has made some steps.
+  // Starts an endless run and waits for its first checkpoint.
   std::unique_ptr<Process> running(const Arguments& more) {
     Arguments arguments = train({"--out", "run", "--set", "train.epochs=1000000", "--set",
                                  "train.log_every=1", "--set", "train.checkpoint_every=50"});
@@ -113,7 +113,7 @@ class RanksOfAProgram : public CommandLine {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     EXPECT_TRUE(rank_processes().empty());
   }
-  // The newest checkpoint is whole: training goes on from it.
+  // Training can be resumed from the newest checkpoint.
   void expect_resumable(const std::string& ranks) {
     const int64_t epochs = newest_checkpoint() / 10 + 2;
     const Ended ended = lockstep({"train", "--resume", "run", "--quiet", "--ranks", ranks, "--set",

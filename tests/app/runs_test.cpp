@@ -1,4 +1,4 @@
-// Where runs go, and that none is ever lost, mixed with another or silently damaged.
+// Run folders: no run is lost, mixed with another or silently damaged.
 
 #include <fstream>
 
@@ -30,7 +30,7 @@ class RunsOfAProgram : public CommandLine {
   std::string latest() const { return fs::read_symlink(folder() / "runs/latest").string(); }
   std::string text(const std::string& file) const { return read_text(folder() / file); }
 
-  // A training without end that has written a checkpoint.
+  // Starts an endless training and waits for its first checkpoint.
   std::unique_ptr<Process> endless(const std::string& out) {
     auto process = std::make_unique<Process>(
         program({"train", "points.toml", "--out", out, "--set", "train.epochs=100000000", "--set",
@@ -255,7 +255,7 @@ TEST_F(RunsOfAProgram, EpochsAreFractionalWhereARunEndedWithinOne) {
 TEST_F(RunsOfAProgram, APointOfASimulationHasAFolderOfItsOwn) {
   const std::string simulate =
       "lockstep simulate points.toml --engine analytic --quiet --cluster 10gbe-8x16 ";
-  // The first one measures this machine, and patiently where it is busy.
+  // The first command calibrates, which takes longer on a busy machine.
   const Ended first =
       Process({"bash", "-c", LOCKSTEP_PROGRAM + simulate.substr(8) + "--ranks 8 --nodes 1,2,4"},
               folder())

@@ -1,4 +1,4 @@
-// Calibrating, simulating and explaining, as a user does it. Few tests, since each measures.
+// Calibrating, simulating and explaining. Few tests, since each one measures the machine.
 
 #include "app/process_testing.h"
 
@@ -41,7 +41,7 @@ TEST_F(Simulating, PredictsExplainsAndSweeps) {
   EXPECT_TRUE(summary["simulated"].get<bool>());
   EXPECT_TRUE(summary["test_accuracy"].is_null());  // nothing was computed
 
-  // With closed forms about the same, and with numbers an accuracy.
+  // Closed forms predict the same for one rank; --numerics adds an accuracy.
   const Json forms = json(with({"--ranks", "1,4", "--engine", "analytic"}));
   EXPECT_NEAR(forms["points"][0]["step_seconds"].get<double>() /
                   both["points"][0]["step_seconds"].get<double>(),
@@ -56,11 +56,11 @@ TEST_F(Simulating, PredictsExplainsAndSweeps) {
   const Json best = json(sweep);
   ASSERT_FALSE(best["best_first"].empty());
   for (const Json& way : best["best_first"]) EXPECT_EQ(way["nodes"], 1);
-  EXPECT_EQ(json(sweep), best);  // from what the first one left
+  EXPECT_EQ(json(sweep), best);
 
   EXPECT_EQ(lockstep({"report", run.string(), "-o", "r.md"}).code, 0);
 
-  // Points of a study of cross-validations are simulated as such.
+  // Points of a cross-validation study are simulated as cross-validations.
   write("s.toml",
         "title = \"T\"\nverb = \"crossval\"\nconfig = \"iris-mlp\"\n"
         "simulate_on = \"c.toml\"\nsimulate_beyond = 1\n"
@@ -85,7 +85,7 @@ TEST_F(Simulating, NamesItsBaselineAndWhereItIsUnsure) {
     more.insert(more.begin(), base.begin(), base.end());
     return more;
   };
-  // Points as they were asked for; one rank is simulated for comparison.
+  // Points keep the order of --ranks; one rank is simulated as the baseline.
   const Json asked = json(with({"--ranks", "4,1,2", "--json"}));
   ASSERT_EQ(asked["points"].size(), 3u);
   EXPECT_EQ(asked["points"][0]["ranks"], 4);
@@ -142,7 +142,7 @@ TEST_F(Simulating, NamesItsBaselineAndWhereItIsUnsure) {
   EXPECT_EQ(whose.code, 2);
   expect_says(whose.err, {"--recalibrate measures this machine"});
 
-  // Measured again: what is kept has another time.
+  // --recalibrate replaces the stored measurement.
   const auto when = [&] {
     return Json::parse(read_text(file))["networks"].begin().value()["quietness"].dump() +
            Json::parse(read_text(file))["measured"].dump();

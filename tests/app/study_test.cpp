@@ -1,4 +1,4 @@
-// Studies, cross-validation and reports, as a user runs them.
+// Studies, cross-validation and reports on the command line.
 
 #include "app/process_testing.h"
 
@@ -25,7 +25,7 @@ TEST_F(Studies, LeaveTablesFiguresAndAReportAndKeepWhatIsDone) {
   const auto written = fs::last_write_time(folder() / "st/points/seed=1/run-0/summary.json");
   EXPECT_EQ(json({"study", "s.toml", "--json", "--out", "st"}), first);
   EXPECT_EQ(fs::last_write_time(folder() / "st/points/seed=1/run-0/summary.json"), written);
-  // What was changed is run again.
+  // Changed points are run again.
   json({"study", "s.toml", "--json", "--out", "st", "--set", "train.epochs=3"});
   EXPECT_NE(fs::last_write_time(folder() / "st/points/seed=1/run-0/summary.json"), written);
 }
@@ -84,7 +84,7 @@ TEST_F(Studies, WithChangedSettingsAreNotSetBesidePublishedFigures) {
   const Ended quick = lockstep({"study", "s.toml", "--quick", "--quiet", "--out", "quick"});
   expect_says(quick.out, {"Published figures are left out", "data.limit=100"});
   EXPECT_EQ(quick.out.find("777"), std::string::npos);
-  // A report made of the folder later knows it too.
+  // The same holds for a report made later from the folder.
   lockstep({"study", "s.toml", "--set", "train.epochs=1", "--quiet", "--out", "set"});
   for (const char* folder_name : {"quick", "set"}) {
     ASSERT_EQ(lockstep({"report", folder_name, "-o", "r.md"}).code, 0);
@@ -181,7 +181,7 @@ TEST_F(Studies, CrossvalidationsSayWhichBatchAFoldWasTrainedWith) {
   as_table.insert(as_table.end(), {"--out", "b"});
   const Json summary = json(as_json);
   EXPECT_EQ(summary["ranks_per_fold"], 2);
-  EXPECT_EQ(summary["global_batch"], 60);  // a fold has 60 of 120 samples, two batches of 64 more
+  EXPECT_EQ(summary["global_batch"], 60);  // limited by the 60 training samples of a fold
   EXPECT_EQ(summary["batch_per_rank"], 30);
   EXPECT_DOUBLE_EQ(summary["learning_rate"].get<double>(), 0.002);
   const Ended table = lockstep(as_table);

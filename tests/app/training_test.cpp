@@ -1,4 +1,4 @@
-// From a configuration to an answer: train, eval, predict, and Ctrl-C on the way.
+// train, eval and predict, and Ctrl-C while training.
 
 #include <cmath>
 
@@ -33,7 +33,7 @@ class TrainingDigits : public CommandLine {
     return json(arguments);
   }
 
-  // Test sample `row` as a picture.
+  // Writes test sample `row` as an image and returns its label.
   int32_t write_digit(const std::string& name, int64_t row) {
     DataConfig config;
     config.name = "mnist-sample";

@@ -1,4 +1,4 @@
-// What the program says to those who ask, and to those who mistype.
+// Help texts, and errors for mistyped commands.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace {
 
 class Usage : public CommandLine {
  protected:
-  // The program refuses this with code 2, says why on stderr and nothing on stdout.
+  // Expects exit code 2, these words on stderr and nothing on stdout.
   void expect_refused(const Arguments& arguments, const std::vector<std::string>& says) {
     const Ended ended = lockstep(arguments);
     EXPECT_EQ(ended.code, 2) << ended.err;
@@ -99,7 +99,7 @@ TEST_F(Usage, FoldersThatAreNoRunsAreExplained) {
 }
 
 TEST_F(Usage, OutputThatCannotBeWrittenIsAFailure) {
-  for (const char* verb : {"models", "models iris-mlp"})  // more than a buffer, and less
+  for (const char* verb : {"models", "models iris-mlp"})  // more and less than a buffer of output
     EXPECT_EQ(shell(fmt::format("lockstep {} > /dev/full", verb)).code, 1) << verb;
   write("runs", "in the way");
   const Ended ended = lockstep({"train", "iris-mlp", "--set", "train.epochs=1"});

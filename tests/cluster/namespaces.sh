@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two hosts on one machine: network namespaces joined by a link of chosen speed, Open MPI across them.
-# Trains on both with a quick and a slow link, and checks that the slow one shows in the diagnosis.
+# Two hosts on one machine: network namespaces joined by a link of chosen speed, with Open MPI.
+# Trains on both with a fast and a slow link, and checks that the diagnosis names the slow one.
 #   namespaces.sh <lockstep>        exit code 77: skipped, with the reason
 set -euo pipefail
 lockstep=$(realpath "$1")
@@ -18,7 +18,7 @@ epochs = 2
 batch = 64
 TOML
 
-train() {  # train <more words>: summary.json of two ranks, one a host
+train() {  # train <options>: prints summary.json of two ranks, one per host
   on_two_hosts 120 "$lockstep" train "$folder/net.toml" --quiet --json --force --out "$folder/run" "$@"
 }
 value() { sed -n "s/^ *\"$1\": *\"\{0,1\}\([^\",]*\).*/\1/p" "$2" | head -1; }

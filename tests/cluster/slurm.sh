@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A real Slurm on this machine with two emulated nodes: runs the script that `lockstep sbatch` prints, across
-# both nodes, up to its warning signal, requeued, to the end; and compares with a run that was not disturbed.
+# A real Slurm on this machine with two emulated nodes: runs the script printed by `lockstep sbatch` on both nodes,
+# sends its warning signal, lets it requeue and finish, and compares it with an uninterrupted run.
 #   slurm.sh <lockstep>        needs root; exit code 77: skipped, with the reason
 set -euo pipefail
 lockstep=$(realpath "$1")
@@ -106,7 +106,7 @@ echo "warned: checkpoint after step $steps, on $(grep -o '"hosts": [0-9]*' "$sum
 [ -n "$steps" ] && [ "$steps" -gt 0 ]
 grep -q '"ranks": 2' "$summary"
 
-# It queues again (Slurm lets it wait two minutes), goes on from there, and ends like a run of its own.
+# The job is requeued (Slurm delays it by two minutes), resumes, and ends like an uninterrupted run.
 wait_for 300 grep -q finished "$summary"
 scontrol show job "$job" | grep -q Restarts=1
 echo "requeued and finished: $(scontrol show job "$job" | grep -o 'Restarts=[0-9]*')"

@@ -1,6 +1,6 @@
-# Sourced: two hosts on one machine, network namespaces joined by a link whose speed can be chosen.
-# Gives $folder, shape <rate> <latency> and on_two_hosts <seconds> <words of a program>: one MPI rank a host.
-# What is missing ends the script with code 77 and the reason.
+# Sourced: two hosts on one machine, network namespaces joined by a link of chosen speed.
+# Provides $folder, shape <rate> <latency> and on_two_hosts <seconds> <command>: one MPI rank per host.
+# Exits with code 77 and the reason if something is missing.
 [ "$(id -u)" = 0 ] || { echo "skipped: making network namespaces needs root"; exit 77; }
 for tool in ip tc mpirun; do
   command -v $tool >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
@@ -25,7 +25,7 @@ for i in 0 1; do
   ip -n "${hosts[$i]}" link set lo up
 done
 
-# A link that rests saves up a burst: as small as whole segments allow.
+# An idle link saves up a burst, which is as small as whole segments allow.
 shape() {
   for i in 0 1; do
     ip netns exec "${hosts[$i]}" tc qdisc replace dev "${links[$i]}" root tbf rate "$1" burst 96kb latency "$2" ||
@@ -33,7 +33,7 @@ shape() {
   done
 }
 
-# What ssh would be on a cluster: runs the rest of its words on the host that the first one names.
+# Replaces ssh: runs a command on the host given as the first argument.
 cat >"$folder/agent" <<AGENT
 #!/bin/bash
 case \$1 in

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/architecture.md is true: files it names exist, its table of what one touches is right, and the rules it states hold."""
+"""Checks docs/architecture.md: the files it names exist, and the rules it states hold."""
 import pathlib
 import re
 import sys
@@ -48,7 +48,7 @@ for folder in ("src/sim/", "src/study/", "app/verb"):
 for source in re.findall(r"^Source (\w+)\(\);", text.get("src/data/sources/registry.h", ""), flags=re.M):
     expect(len(users(source)) <= 3, f"the source {source} is used in {sorted(users(source))}")
 
-# Strings end at the edge.
+# Strings are parsed where they enter the program; comparisons with literals elsewhere are rare.
 literal = re.compile(r'(==|!=) *"|" *(==|!=)')
 compared = [
     f"{name}: {line.strip()}"
@@ -59,7 +59,7 @@ compared = [
 ]
 expect(len(compared) <= 15, f"{len(compared)} comparisons with string literals:\n  " + "\n  ".join(compared))
 
-# Folders hold one subject, and headers are implemented by the file of their name.
+# Folders hold at most 25 files.
 for folder in {p.parent for p in sources if "src" in p.parts}:
     files = [p for p in folder.iterdir() if p.is_file()]
     expect(len(files) <= 25, f"{folder.relative_to(root)} holds {len(files)} files")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs every command of the README in an empty folder, in its order: readme_commands.py PROGRAM
+"""Runs every command of the README in an empty folder, in order: readme_commands.py PROGRAM
 
-Networks train on the sample that comes with the program and for one epoch, so that this takes seconds; what is checked is
-that each command is understood and ends well.
+Networks train for one epoch on the shipped sample, so that this takes seconds. Each command must succeed and print
+something.
 """
 import os
 import pathlib
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Added to the words of a verb, to make it short.
+# Options added to a verb to make it faster.
 SHORTER = {
     "train": ["--set", "data.name=mnist-sample", "--set", "train.epochs=1", "--quiet"],
     "simulate": ["--set", "data.name=mnist-sample", "--quiet"],

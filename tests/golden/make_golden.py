@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Makes the golden files beside it with PyTorch: python3 tests/golden/make_golden.py
+"""Makes the golden files of this folder with PyTorch: python3 tests/golden/make_golden.py
 
-One file a case, read by tests/nn/golden_test.cpp. Metadata says what to build: layers, input,
-loss, optimiser. Tensors: input (samples x height x width x channels), labels, logits and loss of
-a training pass, initial/<name>, gradient/<name>, after/<name> (20 steps on the same batch) and
-evaluated: the logits of after/ while evaluating. Computed in float64 from float32 weights, stored
-as float32.
+One file per case, read by tests/nn/golden_test.cpp. The metadata describe the network: layers,
+input, loss, optimiser. Tensors: input (samples x height x width x channels), labels, logits and
+loss of a training pass, initial/<name>, gradient/<name>, after/<name> (20 steps on the same batch)
+and evaluated, the logits with after/ in evaluation mode. Computed in float64 from float32 weights,
+stored as float32.
 """
 import json
 import pathlib
@@ -113,14 +113,14 @@ def run(case, seed):
     model = builder.sequence(layers, x[:2])
     for name, (module, attribute) in builder.names.items():
         tensor = getattr(module, attribute)
-        if "norm" in name:  # not the ones and zeros they start from
+        if "norm" in name:  # instead of the initial ones and zeros
             tensor.data = torch.rand_like(tensor) + 0.5
         tensor.data = tensor.data.float().double()
     model.train()
     initial = builder.tensors()
     with torch.no_grad():
         outputs = model(x).shape[1]
-    for name, value in initial.items():  # the pass above has moved running statistics
+    for name, value in initial.items():  # the pass above has changed running statistics
         module, attribute = builder.names[name]
         getattr(module, attribute).data.copy_(value)
     labels = torch.randint(outputs, (samples,))
@@ -166,7 +166,7 @@ def main():
     total = 0
     for name, case in CASES.items():
         layers, shape, _, loss, o = case
-        # The first seed that stays clear of kinks; smaller margins are not reached by rounding.
+        # The first seed whose distance to kinks is larger than rounding errors.
         for seed in range(1000):
             tensors, first, every = run(case, seed)
             if first > 2e-5 and every > 2e-6:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Makes gpt2-*.safetensors beside it with PyTorch: python3 tests/golden/make_gpt2_golden.py
+"""Makes gpt2-*.safetensors of this folder with PyTorch: python3 tests/golden/make_gpt2_golden.py
 
-The same contents as make_golden.py's files: input are token ids (samples x context), labels the ids that follow.
-GPT-2 is written out here from its paper and published code, under Hugging Face's names.
+The same contents as the files of make_golden.py; the input is token ids (samples x context), labels are the next ids.
+GPT-2 is implemented here from its paper and published code, with Hugging Face's names.
 """
 import math
 
@@ -76,7 +76,7 @@ def main():
         tensors = {"input": x, "labels": labels.flatten()}
         tensors.update({f"initial/{n}": v.detach().clone() for n, v in t.items()})
         optimizer = optimizer_of(o, list(t.values()))
-        # The gradients of keys' biases are 0 but for rounding: they must not be made large.
+        # The gradients of key biases are rounding errors; a large epsilon keeps Adam from scaling them up.
         for group in optimizer.param_groups:
             group["eps"] = EPSILON
         for step in range(STEPS):

@@ -1,10 +1,10 @@
-"""Reads layer lines as src/nn does and builds them from PyTorch's modules."""
+"""Parses layer lines like src/nn and builds PyTorch modules from them."""
 import torch.nn.functional as F
 from torch import nn
 
 
 class Margins:
-    """How near any relu or maxpool came to a kink, where float32 might take the other side."""
+    """The smallest distance of a relu or maxpool to a kink, where float32 might take the other side."""
 
     def __init__(self):
         self.smallest = 1.0
@@ -35,7 +35,7 @@ class MaxPool(nn.MaxPool2d):
         windows = windows.unfold(3, self.kernel_size[1], self.stride[1]).flatten(4)
         top = windows.topk(2, dim=-1).values
         gap = (top[..., 0] - top[..., 1]) / x.detach().abs().max()
-        self.margins.see(gap[gap > 0])  # relu's zeros tie, and pass no gradient on
+        self.margins.see(gap[gap > 0])  # zeros of a relu tie, but pass no gradient
         return super().forward(x)
 
 
@@ -87,11 +87,11 @@ def split_outside_brackets(text, separator):
 
 
 class Builder:
-    """Layer lines into modules, and the names of their tensors as src/nn has them."""
+    """Builds modules from layer lines, and keeps their tensors by the names of src/nn."""
 
     def __init__(self):
         self.margins = Margins()
-        self.names = {}  # ours: (module, attribute)
+        self.names = {}  # name in src/nn: (module, attribute)
 
     def layer(self, kind, words, sample):
         channels = sample.shape[1]

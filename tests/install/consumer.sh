@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An installed lockstep as others use it: the examples are built through find_package and run.
+# Tests an installed lockstep: builds the examples with find_package and runs them.
 #   consumer.sh BUILD EXAMPLES [C++ compiler]
 set -euo pipefail
 build=$1 examples=$2 compiler=${3:-c++}
@@ -12,7 +12,7 @@ cmake -S "$examples" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/installed" 
 cmake --build "$folder/build" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
 cd "$folder"
 
-accuracy_of() {  # of a program's last line, as a whole percentage
+accuracy_of() {  # the accuracy that a program prints, as a whole percentage
   "$folder/build/$1" | sed -n 's/^test accuracy \([0-9.]*\).*/\1/p' | awk '{printf "%d", $1 * 100}'
 }
 expect() {  # expect PROGRAM ACCURACY

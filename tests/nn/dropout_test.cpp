@@ -1,4 +1,4 @@
-// Dropout within a network: what it drops, when, and for whom.
+// Dropout in a network: rates, and how masks depend on sample, seed, epoch and layer.
 
 #include <set>
 
@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// What a lone dropout layer makes of ones.
+// The output of a single dropout layer for an input of ones.
 std::vector<float> dropped(const std::string& line, int64_t units, const SampleKeys& keys,
                            bool training = true) {
   const Network network({line}, {units});
@@ -77,8 +77,8 @@ TEST(Dropout, TwoLayersOfANetworkDropDifferentUnits) {
   EXPECT_NEAR(static_cast<double>(std::count(y.begin(), y.end(), 0.0f)) / 10'000, 0.75, 0.02);
 }
 
-// What the dropout inside a block at this place of a network keeps of 256 ones. Each residual block
-// around it adds one.
+// The mask of a dropout layer inside `depth` residual blocks, which are layer `place` of a network.
+// Its input is 256 ones, and each residual block adds one.
 std::vector<bool> kept_inside(int place, int depth, bool in_shortcut = false) {
   std::vector<std::string> lines(static_cast<size_t>(place - 1), "relu");
   std::string line = in_shortcut ? "residual(relu | dropout 0.5)" : "residual(dropout 0.5)";

@@ -17,13 +17,13 @@ struct Case {
   Shape in;
 };
 
-// Prints as its lines do in a configuration.
+// Prints the layer lines as in a configuration.
 void PrintTo(const Case& c, std::ostream* out) {
   for (const std::string& line : c.lines) *out << '"' << line << "\" ";
   *out << "on " << c.in.text();
 }
 
-// A few layers on one device, and the scalar "outputs times fixed factors" to differentiate.
+// Layers on one device, and a scalar to differentiate: the sum of outputs times fixed factors.
 class Scalar {
  public:
   Scalar(const Case& c, const std::string& device)
@@ -192,7 +192,7 @@ TEST_P(LossDifferences, AgreeWithTheGradientOfTheLoss) {
   const std::vector<int32_t> labels = {0, 4, 2};
   const std::vector<float> values = [] {
     std::vector<float> shares = random_floats(rows * outputs, 5);
-    for (size_t row = 0; row < rows; ++row) {  // that sum to 1, as shares of classes do
+    for (size_t row = 0; row < rows; ++row) {  // each row sums to 1, like class probabilities
       double sum = 0;
       for (size_t i = 0; i < outputs; ++i) sum += std::abs(shares[row * outputs + i]);
       for (size_t i = 0; i < outputs; ++i)

@@ -1,4 +1,4 @@
-// Whole networks against PyTorch: tests/golden/make_golden.py says what the files hold.
+// Whole networks compared with PyTorch. tests/golden/make_golden.py describes the files.
 
 #include <map>
 
@@ -28,12 +28,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-Shape shape_of(const NamedTensor& input) {  // without the samples
+Shape shape_of(const NamedTensor& input) {  // without the axis of samples
   const auto& s = input.shape;
   return s.size() == 4 ? Shape{s[1], s[2], s[3]} : Shape{s[1]};
 }
 
-// One file, built for one device.
+// The network of one file on one device.
 class Golden : public testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   Golden()
@@ -118,7 +118,7 @@ TEST_P(Golden, LossAndEveryGradientAreThoseOfPyTorch) {
   double largest = 0;
   for (const auto& entry : parameters_.entries())
     largest = std::max(largest, largest_of(values("gradient/" + entry.spec.name)));
-  // A gradient that cancels to nothing (a bias before batchnorm) is as exact as the large ones are.
+  // Gradients that cancel out (a bias before batchnorm) have the absolute error of large ones.
   for (const auto& entry : parameters_.entries())
     expect_close(Parameters::read(entry, parameters_.gradients_on_host()),
                  values("gradient/" + entry.spec.name), 2e-5, "the gradient of " + entry.spec.name,

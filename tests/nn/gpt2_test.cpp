@@ -1,4 +1,4 @@
-// GPT-2 beyond what golden_test compares with PyTorch: recomputation, LoRA, names.
+// GPT-2 features that golden_test does not cover: recomputation, LoRA, layer lines.
 
 #include "nn/gpt2.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t rows = 2, length = 7;
 
-// A network with weights that are not those it starts from, on the same tokens always.
+// A network with random weights and fixed tokens.
 struct Model {
   Model(const std::string& line, const char* device_name)
       : device(make_device({.name = device_name})),
@@ -27,7 +27,7 @@ struct Model {
     fill(parameters.state_entries(), parameters.state());
   }
 
-  // By name, so that networks with the same tensors have the same numbers.
+  // Seeded by name, so that tensors of the same name have the same values in all networks.
   static void fill(const std::vector<Parameters::Entry>& entries, std::span<float> arena) {
     for (const Parameters::Entry& entry : entries) {
       const auto stream = static_cast<uint64_t>(std::hash<std::string>()(entry.spec.name) % 9999);
@@ -71,7 +71,7 @@ TEST_P(Gpt2Networks, AdaptedByLoraHaveTheGradientsOfDifferences) {
   Model model(small + " dropout 0 lora 3 alpha 6 on attn.c_attn+mlp.c_proj", GetParam());
   std::set<std::string> names;
   for (const auto& entry : model.parameters.entries()) names.insert(entry.spec.name);
-  EXPECT_EQ(names.size(), 8u);  // two of each of two matrices of two blocks
+  EXPECT_EQ(names.size(), 8u);  // 2 blocks, 2 matrices each, lora_A and lora_B
   const std::vector<float> got(model.gradients().begin(), model.gradients().end());
   for (const auto& entry : model.parameters.entries()) {
     std::vector<float> expected, part;

@@ -1,4 +1,4 @@
-// Reading "conv 32 3x3 relu": what is understood, and what is said where it is not.
+// Parsing layer lines such as "conv 32 3x3 relu", and the errors for wrong ones.
 
 #include "base/error.h"
 #include "data/data_testing.h"

@@ -1,4 +1,4 @@
-// Shapes through a network, its counts and names.
+// Shapes, parameter counts and names of a network.
 
 #include "nn/network.h"
 

@@ -36,7 +36,7 @@ inline std::vector<float> random_floats(int64_t count, uint64_t stream, double s
   return values;
 }
 
-// The keys of rows 0, 1, 2, ... for as long as it lives.
+// Owns the keys of samples 0, 1, 2, ...
 class Keys {
  public:
   explicit Keys(int64_t rows, uint64_t seed = 3) : seed_(seed), ids_(static_cast<size_t>(rows)) {

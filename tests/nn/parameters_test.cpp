@@ -1,4 +1,4 @@
-// Initial weights, and the way between the arena and files.
+// Initial weights, and conversion between the layouts of the arena and of files.
 
 #include "nn/parameters.h"
 
@@ -86,7 +86,7 @@ TEST(Parameters, GoToFilesAndBackUnchanged) {
 }
 
 TEST(Parameters, AnImagesValuesAreChannelFirstInFiles) {
-  // One output that sees 2x3 pixels of 2 channels; stored pixel by pixel.
+  // One output connected to 2x3 pixels of 2 channels; weights are stored pixel by pixel.
   const Network network({"dense 1"}, {2, 3, 2});
   Parameters parameters(network);
   for (size_t i = 0; i < 12; ++i) parameters.weights()[i] = static_cast<float>(i);

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// Every kind of layer that keeps something between forward and backward.
+// All kinds of layers that keep values between forward and backward.
 const std::vector<std::string> layers = {"conv 4 3x3 relu", "maxpool 2",   "conv 4 1x1",
                                          "batchnorm relu",  "dropout 0.4", "dense 8 tanh",
                                          "layernorm",       "dense 4"};

@@ -1,4 +1,4 @@
-// A network made ready: what is fused, what is never computed, who hears of it.
+// A prepared network: fused layers, outputs that are skipped, calls to listeners.
 
 #include "nn/sequence.h"
 
@@ -92,7 +92,7 @@ TEST(Sequence, EveryTensorStartsOnACacheLine) {
   EXPECT_EQ(p.sequence.weight_floats(), 64 + 16 + 16);
 }
 
-// Writes down what it hears.
+// Records the layers and gradients it is notified of.
 class Diary final : public PassListener {
  public:
   explicit Diary(std::span<const float> all) : all_(all) {}
@@ -123,7 +123,7 @@ TEST(Program, AnnouncesFinishedGradientsFromTheLastLayerBack) {
   program.gradients(parameters, x.data(), 6, {.labels = labels, .values = {}}, Keys(6), 6, false);
   EXPECT_EQ(diary.entries, (Names{"dense1+relu1", "dropout1", "dense2", "back dense2",
                                   "back dropout1", "back dense1+relu1"}));
-  // All gradients were complete when announced: together they are the arena, last layer first.
+  // Gradients were complete when announced: together they equal the arena.
   std::vector<float> announced(diary.sums),
       arena(parameters.gradients().begin(), parameters.gradients().end());
   std::sort(announced.begin(), announced.end());

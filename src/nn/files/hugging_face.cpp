@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr int deepest = 16;
 constexpr uintmax_t largest_json = 64 << 20;
 
-// JSON of a sane size and depth whose outermost keys are there once each.
+// Reads a JSON object; limits its size and nesting and rejects duplicate top-level keys.
 Json read_json(const fs::path& path) {
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
@@ -61,7 +61,7 @@ class Config {
   Json json_;
 };
 
-// The files that hold the tensors.
+// model.safetensors, or the files its index names.
 std::vector<fs::path> tensor_files(const fs::path& folder) {
   if (fs::exists(folder / "model.safetensors")) return {folder / "model.safetensors"};
   const fs::path index = folder / "model.safetensors.index.json";
@@ -93,7 +93,7 @@ std::vector<fs::path> tensor_files(const fs::path& folder) {
   return files;
 }
 
-// Masks that old versions saved, and the output that is tied to the embedding.
+// Attention masks saved by old versions, and the output matrix, which is tied to the embedding.
 bool is_redundant(const std::string& name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name == "lm_head.weight";

@@ -8,19 +8,18 @@
 
 namespace lockstep {
 
-// Directories as the transformers library reads and writes them: config.json, model.safetensors (or
-// several and an index), generation_config.json; a tokenizer's files are src/text's business.
+// Directories in the format of the transformers library: config.json, model.safetensors (or several
+// files and an index), generation_config.json. The tokenizer's files are read in src/text.
 
-// Whether the folder looks like one.
 bool is_hugging_face(const fs::path& folder);
 
-// Every number of config.json is checked before anything is made from it.
+// Checks the range of every number in config.json, so that callers can allocate by them.
 Gpt2 read_gpt2_config(const fs::path& folder);
 
-// Throws a UserError that names all tensors which are missing or not known.
+// Throws a UserError that names all missing and unknown tensors.
 void load_gpt2(const fs::path& folder, Parameters& parameters);
 
-// The files that belong beside model.safetensors: names and contents.
+// Names and contents of the other files of the directory: config.json, generation_config.json.
 std::map<std::string, std::string> gpt2_files(const Gpt2& size, int32_t end_of_text);
 
 }  // namespace lockstep

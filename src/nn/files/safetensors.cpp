@@ -14,9 +14,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t longest_header = 100'000'000;  // as the format's own reader has it
+constexpr uint64_t longest_header = 100'000'000;  // the limit of the format's reference reader
 
-constexpr int deepest_header = 8;  // a whole one has 3: tensors, their fields, lists
+constexpr int deepest_header = 8;  // valid headers have 3 levels: tensors, fields, lists
 
 struct Place {
   std::string name;
@@ -64,7 +64,7 @@ Place place_of(const fs::path& path, const std::string& name, const Json& json, 
   return place;
 }
 
-// JSON, but a name may be used once only.
+// Rejects deep nesting and duplicate names, which JSON parsers usually accept.
 Json parse_header(const fs::path& path, const std::string& text) {
   std::set<std::string> names;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {

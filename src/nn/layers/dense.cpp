@@ -18,7 +18,7 @@ std::vector<ParameterSpec> Dense::parameters(const SampleShape& in) const {
                        .fan_in = inputs,
                        .fan_out = outputs_,
                        .deviation = deviation_};
-  if (in.image.is_image()) {  // PyTorch flattens channels first
+  if (in.image.is_image()) {  // PyTorch flattens in channel-first order
     weight.stored = {in.image.height(), in.image.width(), in.image.channels(), outputs_};
     weight.axes = {3, 2, 0, 1};
   }

@@ -7,12 +7,12 @@
 
 namespace lockstep {
 
-// "dense OUTPUTS": every output sees every input; an image is flattened first, of a sequence each
-// position is taken by itself.
+// "dense OUTPUTS": fully connected. An image is flattened first; a sequence is mapped position by
+// position.
 class Dense final : public Layer {
  public:
   explicit Dense(LayerLine& line) : outputs_(line.take_count("the number of outputs")) {}
-  // As GPT-2 has it: weights start with this deviation and are kept as inputs × outputs in files.
+  // As in GPT-2: normal initial weights with this deviation, stored as inputs × outputs in files.
   Dense(int64_t outputs, double deviation) : outputs_(outputs), deviation_(deviation) {}
 
   std::string kind() const override { return "dense"; }

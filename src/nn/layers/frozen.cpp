@@ -9,7 +9,8 @@
 namespace lockstep {
 namespace {
 
-// The kernel of a layer that thinks its weights are trained; their gradients go nowhere.
+// Runs another layer's kernel on frozen weights. Their gradients, if the kernel computes them, go
+// to scratch memory.
 class FrozenKernel final : public Kernel {
  public:
   FrozenKernel(std::unique_ptr<Kernel> inside, int64_t weights)
@@ -145,7 +146,8 @@ std::vector<ParameterSpec> Frozen::state(const SampleShape& in) const {
 std::unique_ptr<Kernel> Frozen::prepare(Device& device, const Placement& p) const {
   Placement place = p;
   place.frozen = true;
-  // Gradients of weights are not made at all where there is no way down, and of shared tables.
+  // No scratch gradients are needed if backward never runs or if the weights are tied: then the
+  // kernel itself skips them (Placement::frozen).
   const bool discards = p.needs_dx && !inside_->tied_to(SampleShape(p.in));
   return std::make_unique<FrozenKernel>(
       inside_->prepare(device, place),

@@ -4,10 +4,9 @@
 
 namespace lockstep {
 
-// Layers whose weights stay as they are: they count as state, which has no gradients and no place
-// in the optimiser.
+// Layers whose weights are not trained. These weights are state: no gradients, no optimiser arrays.
 
-// Any layer, as it is.
+// Freezes any layer.
 class Frozen final : public Layer {
  public:
   explicit Frozen(std::unique_ptr<Layer> inside) : inside_(std::move(inside)) {}
@@ -25,8 +24,8 @@ class Frozen final : public Layer {
   std::unique_ptr<Layer> inside_;
 };
 
-// A dense layer that learns only what `rank` numbers between its inputs and outputs can carry
-// (LoRA): y = x w + b + (alpha / rank) (x a) b. Rank 0: nothing.
+// LoRA: a frozen dense layer plus a trained low-rank update,
+// y = x weight + bias + (alpha / rank) (x lora_A^T) lora_B^T. Rank 0: no update.
 class AdaptedDense final : public Layer {
  public:
   AdaptedDense(int64_t outputs, int64_t rank, double alpha)

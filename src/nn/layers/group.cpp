@@ -18,7 +18,7 @@ class RecomputingKernel final : public Kernel {
 
   void forward(const Pass& p) override { body_->forward(inside(p)); }
 
-  // The second time everything comes out as the first time, dropout included.
+  // The second forward pass computes the same values: dropout masks depend only on the keys.
   void backward(const Pass& p) override {
     Pass again = inside(p);
     again.listener = nullptr;

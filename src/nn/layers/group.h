@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// Layers under one name. Recomputing, it keeps nothing between forward and backward but its input:
-// the backward pass runs the forward pass again.
+// Layers under a common name. With `recomputes`, only the input is kept between forward and
+// backward: the backward pass repeats the forward pass.
 class Group final : public Layer {
  public:
   Group(Layers body, bool recomputes) : body_(std::move(body)), recomputes_(recomputes) {}

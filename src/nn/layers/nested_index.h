@@ -8,9 +8,9 @@ namespace lockstep {
 
 enum class Branch { body, shortcut };
 
-// The index (Placement::index) of the first layer inside layer `outer`. Up to 32 bits it counts
-// 1024 layers per outer layer, the second half of them in the shortcut. Layers nested deeper get a
-// hash above that, so that no two layers draw the same random numbers.
+// The index (Placement::index) of the first layer inside layer `outer`. Each outer layer reserves
+// 1024 indices, the second half for its shortcut, as long as they fit into 32 bits. Layers nested
+// deeper get a hash with the top bit set, so that no two layers draw the same random numbers.
 inline uint64_t first_index_inside(uint64_t outer, Branch branch) {
   const uint64_t half = branch == Branch::shortcut ? 512 : 0;
   if (outer < uint64_t{1} << 22) return outer * 1024 + half;

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// "maxpool KERNEL [stride S] [pad P]" and "avgpool ..."; the stride is the kernel unless given.
+// "maxpool WINDOW [stride S] [pad P]", "avgpool ..."; the stride defaults to the window.
 class Pool final : public Layer {
  public:
   Pool(LayerLine& line, PoolKind pool_kind);
@@ -17,7 +17,7 @@ class Pool final : public Layer {
   bool cuts_output() const override { return true; }
   std::unique_ptr<Kernel> prepare(Device& device, const Placement& placement) const override;
 
-  bool is_plain_max_2x2() const;  // the one that convolutions can take in
+  bool is_plain_max_2x2() const;  // can be fused with a convolution
 
  private:
   PoolKind pool_;

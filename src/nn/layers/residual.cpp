@@ -48,7 +48,7 @@ class ResidualKernel final : public Kernel {
 
   void backward(const Pass& p) override {
     float* copied = reinterpret_cast<float*>(p.scratch);
-    device_.copy({p.dy, size(p, out_)}, {copied, size(p, out_)});  // a branch may overwrite its own
+    device_.copy({p.dy, size(p, out_)}, {copied, size(p, out_)});  // the body may overwrite dy
     body_.backward(for_body(p));
     if (plain_) {
       if (p.dx) device_.add({p.dx, size(p, in_)}, {copied, size(p, in_)});
@@ -70,7 +70,7 @@ class ResidualKernel final : public Kernel {
     return static_cast<size_t>(p.rows * elements);
   }
 
-  // Each branch keeps its own output: the backward pass of an activation reads it.
+  // Each branch keeps its output, because the backward pass of an activation reads it.
   float* branch_output(const Pass& p, size_t branch) const {
     return reinterpret_cast<float*>(p.stash + body_.needs().stash + shortcut_.needs().stash +
                                     branch * branch_bytes());

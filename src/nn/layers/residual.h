@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// "residual(LINE; LINE; ...)" adds its input to what its body makes of it;
-// "residual(BODY | SHORTCUT)" sends the input through layers of its own first.
+// "residual(BODY)": body(x) + x; "residual(BODY | SHORTCUT)": body(x) + shortcut(x). Both are layer
+// lines separated by ';'.
 class Residual final : public Layer {
  public:
   Residual(Layers body, Layers shortcut) : body_(std::move(body)), shortcut_(std::move(shortcut)) {}

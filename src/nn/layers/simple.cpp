@@ -59,9 +59,9 @@ SampleShape Flatten::output(const SampleShape& in) const {
 
 namespace {
 
-ParameterSpec a_value_a_channel(const char* name, const SampleShape& in, Role role) {
+ParameterSpec value_per_channel(const char* name, const SampleShape& in, Role role) {
   const Shape shape{in.shape.channels()};
-  if (in.shape.rank() == 1 && in.image.is_image())  // flattened: PyTorch has channels first
+  if (in.shape.rank() == 1 && in.image.is_image())  // flattened: PyTorch is channel-first
     return {.name = name, .stored = in.image, .axes = {2, 0, 1}, .canonical = shape, .role = role};
   return {.name = name, .stored = shape, .axes = {0}, .canonical = shape, .role = role};
 }
@@ -69,13 +69,13 @@ ParameterSpec a_value_a_channel(const char* name, const SampleShape& in, Role ro
 }  // namespace
 
 std::vector<ParameterSpec> Norm::parameters(const SampleShape& in) const {
-  return {a_value_a_channel("weight", in, Role::scale), a_value_a_channel("bias", in, Role::shift)};
+  return {value_per_channel("weight", in, Role::scale), value_per_channel("bias", in, Role::shift)};
 }
 
 std::vector<ParameterSpec> Norm::state(const SampleShape& in) const {
   if (norm_ == NormKind::layer) return {};
-  return {a_value_a_channel("running_mean", in, Role::shift),
-          a_value_a_channel("running_var", in, Role::scale)};
+  return {value_per_channel("running_mean", in, Role::shift),
+          value_per_channel("running_var", in, Role::scale)};
 }
 
 std::unique_ptr<Kernel> Norm::prepare(Device& device, const Placement& p) const {

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// Layers that keep the shape, or only its name, of what they see.
+// Layers that keep the number of values of a sample.
 
 // "relu", "sigmoid", "tanh", "gelu" (tanh form), "softmax" (over channels)
 class Activation final : public Layer {
@@ -36,7 +36,7 @@ class Dropout final : public Layer {
   float rate_;
 };
 
-// "flatten [SIZE]": an image as a row of numbers; a size is a check.
+// "flatten [SIZE]": an image as a vector; SIZE, if given, is checked.
 class Flatten final : public Layer {
  public:
   explicit Flatten(LayerLine& line);

@@ -77,7 +77,7 @@ SampleShape Attention::output(const SampleShape& in) const {
   return Shape{in.shape[0], channels / 3};
 }
 
-double Attention::flops(const SampleShape& in) const {  // half of each square is never computed
+double Attention::flops(const SampleShape& in) const {  // causal: half of each matrix is skipped
   const auto positions = static_cast<double>(in.shape[0]);
   return 2.0 * positions * positions * static_cast<double>(in.shape.channels() / 3);
 }

@@ -7,11 +7,11 @@ namespace lockstep {
 
 // Layers of language models: a sample is a sequence of token ids.
 
-// "embedding VOCABULARY WIDTH context N": a vector for each token, plus one for its position
+// "embedding VOCABULARY WIDTH context N": one vector per token plus one per position
 class Embedding final : public Layer {
  public:
   explicit Embedding(LayerLine& line);
-  // As GPT-2 starts it.
+  // As in GPT-2: normal initial weights with this deviation.
   Embedding(int64_t vocabulary, int64_t width, int64_t context, double deviation)
       : vocabulary_(vocabulary), width_(width), context_(context), deviation_(deviation) {}
   std::string kind() const override { return "embedding"; }
@@ -25,8 +25,8 @@ class Embedding final : public Layer {
   double deviation_ = 0.02;
 };
 
-// "attention HEADS [dropout RATE]": from queries, keys and values side by side; each position sees
-// itself and those before it
+// "attention HEADS [dropout RATE]": causal self-attention; the input is queries, keys and values
+// side by side
 class Attention final : public Layer {
  public:
   explicit Attention(LayerLine& line);
@@ -41,10 +41,10 @@ class Attention final : public Layer {
  private:
   int64_t heads_;
   float dropout_ = 0;
-  int64_t context_ = 0;  // 0: as long as the samples
+  int64_t context_ = 0;  // 0: the length of the samples
 };
 
-// "unembed VOCABULARY": how well each token would go on, by the table of the first layer
+// "unembed VOCABULARY": one logit per token, from the embedding table of the first layer
 class Unembed final : public Layer {
  public:
   explicit Unembed(LayerLine& line) : vocabulary_(line.take_count("the vocabulary")) {}

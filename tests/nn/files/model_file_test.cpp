@@ -1,4 +1,4 @@
-// Saved weights: they come back, and only into the network they are of.
+// Saved weights can be loaded into the same network and into no other.
 
 #include "nn/files/model_file.h"
 

@@ -1,4 +1,4 @@
-// Safetensors files: what is written reads back, and no file makes the reader do anything foolish.
+// Safetensors files: round trips, and errors for damaged and hostile files.
 
 #include "nn/files/safetensors.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 class Safetensors : public InFolder {
  protected:
-  // A length, this header and so many bytes of zeros; unless given, the length is the header's.
+  // A file of a length, this header and `data` zero bytes. The length defaults to the header's.
   fs::path file(const std::string& header, size_t data, std::optional<uint64_t> length = {}) {
     const uint64_t claimed = length.value_or(header.size());
     Content content(sizeof(claimed));
@@ -29,7 +29,7 @@ class Safetensors : public InFolder {
   }
 };
 
-// The header's entry of one float tensor.
+// The entry of one float tensor in the header.
 std::string entry(const std::string& name, const std::string& shape, const std::string& offsets) {
   return fmt::format(R"("{}":{{"dtype":"F32","shape":{},"data_offsets":{}}})", name, shape,
                      offsets);
