@@ -20,21 +20,21 @@ constexpr const char* examples =
 
 Examples:
   lockstep train cnn-690k                          train a preset
-  lockstep train my.toml --set train.epochs=3      train your own, with a change
-  lockstep eval                                    test the newest run (runs/latest)
-  lockstep predict runs/cnn-690k digit.png         what is in this picture?
-  lockstep runs                                    what has been run, and its state
-  lockstep models                                  presets and what they are made of
-  lockstep data show mnist 0..24                   look at the data
-  lockstep train cnn-690k --ranks 4                on four ranks
-  lockstep generate runs/gpt2-shakespeare --prompt ROMEO:    let a language model write
-  lockstep crossval mnist-cnn-sgd --ranks 4        ten folds, four at a time
-  lockstep study mpi-mnist-scaling --quick         a published experiment, with tables and figures
-  lockstep report runs/* -o report.html            one page of many runs
-  lockstep simulate cnn-690k --cluster 10gbe-8x16 --ranks 1,8,64   on a cluster you don't have
-  lockstep explain runs/cnn-690k                   why is it slow, what would help?
-  lockstep bench cnn-690k --threads 2              how fast does this machine train?
-  lockstep doctor                                  what does this machine have, what would hurt?
+  lockstep train cnn-690k --ranks 4                train on four ranks
+  lockstep train my.toml --set train.epochs=3      train your own network, with one change
+  lockstep eval                                    evaluate the newest run (runs/latest)
+  lockstep predict runs/cnn-690k digit.png         classify an image
+  lockstep generate runs/gpt2-shakespeare --prompt ROMEO:    continue a text
+  lockstep runs                                    list runs and their state
+  lockstep models                                  list presets, or the layers of one
+  lockstep data show mnist 0..24                   show images of a data set
+  lockstep crossval mnist-cnn-sgd --ranks 4        cross-validate, four folds at a time
+  lockstep study mpi-mnist-scaling --quick         repeat a published experiment
+  lockstep report runs/* -o report.html            one page on many runs
+  lockstep simulate cnn-690k --cluster 10gbe-8x16 --ranks 1,8,64   predict scaling
+  lockstep explain runs/cnn-690k                   what limits its speed, what would help
+  lockstep bench cnn-690k --threads 2              measure training throughput
+  lockstep doctor                                  check this machine
 )";
 
 // Printed by 'lockstep' without arguments.
@@ -43,9 +43,9 @@ constexpr const char* short_help =
 
   lockstep train cnn-690k                 train a preset on one core
   lockstep train cnn-690k --ranks 2       on two MPI processes
-  lockstep eval                           test the newest run
+  lockstep eval                           evaluate the newest run
   lockstep simulate cnn-690k --cluster 10gbe-8x16 --ranks 1,8,64
-  lockstep models                         networks to start with
+  lockstep models                         list the presets
   lockstep --help                         all verbs and more examples
 )";
 

@@ -28,7 +28,7 @@ SavedData load_for(const SavedRun& run, const std::string& name, SplitPart split
     if (!name.empty()) {  // the whole file is one part
       if (!fs::is_regular_file(name))
         throw UserError(
-            "--data {}: no such file; of a language model expected a .txt, .csv or .jsonl", name);
+            "--data {}: no such file; a language model needs a .txt, .csv or .jsonl file", name);
       config.path = name;
       config.name = "text";
       config.split_column = "";
@@ -55,7 +55,7 @@ SavedData load_for(const SavedRun& run, const std::string& name, SplitPart split
   if (reads_text)
     run.network->expect_outputs(data.part->outputs(), s.provenance);
   else if (data.part->outputs() != run.network->output().elements())
-    throw UserError("{} has {} classes, but the network tells {} apart", s.provenance,
+    throw UserError("{} has {} classes, but the network has {} outputs", s.provenance,
                     data.part->outputs(), run.network->output().elements());
   return data;
 }

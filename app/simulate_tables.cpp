@@ -45,12 +45,11 @@ void print_turning_point(std::vector<Prediction> all, const Prediction& baseline
   if (all.size() < 2 || same_ranks != all.end()) return;
   const auto best = std::ranges::min_element(all, {}, &Prediction::total_seconds);
   if (best + 1 != all.end())
-    fmt::print("more than {} {} time: {} take{} {}, {} take {}\n", ranks_text(best->ranks),
-               best->ranks == 1 ? "costs" : "cost", ranks_text(best->ranks),
-               best->ranks == 1 ? "s" : "", short_time(best->total_seconds),
-               ranks_text((best + 1)->ranks), short_time((best + 1)->total_seconds));
+    fmt::print("fastest with {}: {}; {} take {}\n", ranks_text(best->ranks),
+               short_time(best->total_seconds), ranks_text((best + 1)->ranks),
+               short_time((best + 1)->total_seconds));
   else
-    fmt::print("more ranks save time, up to the {} that were simulated\n", best->ranks);
+    fmt::print("more ranks are faster, up to the {} simulated\n", best->ranks);
 }
 
 }  // namespace
@@ -149,7 +148,7 @@ void print_validation(const std::vector<Validated>& all, bool json) {
     return;
   }
   fmt::print(
-      "steps of {} on this machine: simulated and measured medians, and the same undisturbed\n"
+      "steps of {} on this machine, simulated and measured: medians, and undisturbed steps\n"
       "\n{}",
       all.front().point.config.name, table(rows));
   if (expected.counted > 0)

@@ -35,7 +35,7 @@ Shape parse_shape(const std::string& text) {
       fits(c))
     return {h, w, c};
   if (std::sscanf(text.c_str(), "%ld%c", &h, &rest) == 1 && fits(h)) return {h};
-  throw UserError("--input {}: something like 28x28x1 or 784 was expected", text);
+  throw UserError("--input {}: expected a shape such as 28x28x1 or 784", text);
 }
 
 namespace {

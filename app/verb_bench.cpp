@@ -159,7 +159,7 @@ Examples:
   verb->add_option("--input", options->input,
                    "train on noise of this shape instead of the data, e.g. 32x32x3");
   verb->add_option("--batch", options->batch, "samples per step")->check(CLI::Range(1, 1 << 24));
-  verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
+  verb->add_option("--threads", options->threads, "threads per rank")->check(CLI::Range(1, 1024));
   verb->add_option("--seconds", options->seconds, "how long to measure")
       ->check(CLI::Range(0.1, 3600.0));
   add_rank_options(*verb, options->ranks);

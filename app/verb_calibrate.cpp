@@ -59,7 +59,7 @@ void calibrate(const Options& options) {
     for (const Preset& preset : presets()) configs.push_back(preset.name);
   std::vector<std::vector<std::string>> rows = {
       {"network", "rows", "step ms", "undisturbed",
-       fmt::format("undisturbed, {} ranks", profile.cores), "slower", ""}};
+       fmt::format("undisturbed, {} ranks", profile.cores), "slowdown", ""}};
   std::string disturbed_by;  // reason of the last disturbed measurement
   for (const std::string& name : configs) {
     RunConfig config = find_config(name, options.changes);
@@ -77,7 +77,7 @@ void calibrate(const Options& options) {
       if (!costs.quietness.quiet()) disturbed_by = costs.quietness.why;
     } catch (const std::exception& error) {
       if (!all) throw;
-      say(fmt::format("{} is left out: {}", config.name, error.what()));
+      say(fmt::format("{} is skipped: {}", config.name, error.what()));
     }
   }
   // Measures messages a second time, later than the first, unless the minute is used up.
@@ -91,8 +91,9 @@ void calibrate(const Options& options) {
   }
   fmt::print("{}\n\n{}", profile.machine, table(rows));
   if (!disturbed_by.empty())
-    fmt::print("disturbed: measured while the machine was busy ({}); measured again when needed\n",
-               disturbed_by);
+    fmt::print(
+        "disturbed: measured while the machine was busy ({}); will be measured again when needed\n",
+        disturbed_by);
   if (!profile.mpi.empty()) {
     fmt::print("\nbetween two ranks, ms\n{}", table([&] {
                  std::vector<std::vector<std::string>> lines = {
@@ -109,7 +110,7 @@ void calibrate(const Options& options) {
                  return lines;
                }()));
   }
-  fmt::print("\nkept in {}\n", path.string());
+  fmt::print("\nsaved in {}\n", path.string());
 }
 
 }  // namespace
@@ -119,24 +120,23 @@ void add_calibrate_verb(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "calibrate", R"(Measure this machine: kernels, contention between ranks, MPI.
 
-Predictions are made from what is measured here; 'lockstep simulate' measures by itself what is
-missing.
+Predictions use these measurements; 'lockstep simulate' measures what is missing.
 
 Examples:
   lockstep calibrate                            all presets, under a minute
   lockstep calibrate cnn-690k --batch 64        one network
-  lockstep calibrate --out box.json             a profile to take to another machine
+  lockstep calibrate --out box.json             a profile to use on another machine
 )");
   verb->add_option("configs", options->configs, "presets or TOML files (default: all presets)");
   verb->add_option("--set", options->changes, "change a key of the configurations: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--batch", options->batch, "rows per step")->check(CLI::Range(1, 1 << 24));
   verb->add_option("--threads", options->threads, "threads per rank")->check(CLI::Range(1, 1024));
-  verb->add_option("--out", options->out, "write the profile here too");
+  verb->add_option("--out", options->out, "also write the profile to this file");
   verb->add_option("--mpi-tables", options->mpi_tables)
       ->group("");  // internal: the ranks it starts
   verb->add_flag("--recalibrate", options->recalibrate,
-                 "forget what is kept of these networks, even if it was quicker");
+                 "replace stored measurements of these networks, even faster ones");
   verb->add_flag("--json", options->json, "print the profile instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] { calibrate(*options); });

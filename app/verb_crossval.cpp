@@ -62,10 +62,10 @@ void crossval(const Options& options) {
   const bool resumes = !options.resume.empty();
   if (resumes == !options.config.empty())
     throw UserError(
-        "name what to cross-validate, or a cross-validation to go on with: lockstep crossval "
+        "name what to cross-validate, or a cross-validation to resume: lockstep crossval "
         "mnist-cnn-sgd, or lockstep crossval --resume runs/mnist-cnn-sgd-crossval");
   if (resumes && !options.out.empty())
-    throw UserError("--resume goes on in its own folder; leave --out out");
+    throw UserError("--resume continues in its own folder; leave out --out");
   RunConfig config = find_config(resumes ? options.resume : options.config, options.changes);
   if (options.folds > 0) config.crossval.folds = options.folds;
   if (options.nodes > 0) config.crossval.nodes = options.nodes;
@@ -105,7 +105,7 @@ void crossval(const Options& options) {
     write_file(path / "summary.json", summary_json(summary));
     fmt::print("{}", options.json ? summary_json(summary) : summary_table(summary, path.string()));
     if (!summary.finished && !options.json)
-      fmt::print("go on with: {}\n", resume_command("crossval", path, ranks));
+      fmt::print("resume with: {}\n", resume_command("crossval", path, ranks));
   });
 }
 
@@ -118,9 +118,9 @@ void add_crossval_verb(CLI::App& app) {
 
 Examples:
   lockstep crossval iris-mlp --folds 5
-  lockstep crossval mnist-cnn-sgd --folds 10 --ranks 4     folds side by side
+  lockstep crossval mnist-cnn-sgd --folds 10 --ranks 4     four folds at a time
   lockstep crossval mnist-cnn-sgd --nodes 4 --ranks 4      data split over nodes, 10 folds on each
-  lockstep crossval --resume runs/mnist-cnn-sgd-crossval   go on at the unfinished folds
+  lockstep crossval --resume runs/mnist-cnn-sgd-crossval   run the unfinished folds
 )");
   verb->add_option("config", options->config, "a preset, a TOML file, or a run folder");
   verb->add_option("--folds", options->folds, "same as --set crossval.folds=N")
@@ -133,8 +133,9 @@ Examples:
       ->type_name("KEY=VALUE");
   verb->add_option("--out", options->out,
                    "folder (default: a new one, runs/<name>-crossval, -crossval-2, ...)");
-  verb->add_flag("--force", options->force, "replace the run that --out holds");
-  verb->add_option("--resume", options->resume, "go on with this one at its unfinished folds");
+  verb->add_flag("--force", options->force, "replace the run in --out");
+  verb->add_option("--resume", options->resume,
+                   "run the unfinished folds of this cross-validation");
   verb->add_option("--threads", options->threads, "same as --set device.threads=N")
       ->check(CLI::Range(1, 1024));
   add_rank_options(*verb, options->ranks);

@@ -29,10 +29,10 @@ struct Options {
 
 void list() {
   for (const Source& source : sources()) {
-    std::string state = "comes with lockstep";
+    std::string state = "included";
     if (source.origin == Origin::own) state = "your files";
     if (source.origin == Origin::fetched)
-      state = is_cached(source.name) ? "in the cache" : "fetched when first used";
+      state = is_cached(source.name) ? "cached" : "fetched on first use";
     fmt::print("{:<14} {:<24} {}\n", source.name, state, source.description);
   }
 }
@@ -44,7 +44,7 @@ void get(const Options& options) {
   }
   const Source& source = find_source(options.data.name);
   if (source.origin == Origin::own)
-    throw UserError("'{}' is not fetched: name your files with data.path", source.name);
+    throw UserError("'{}' cannot be fetched: it reads your own files, set data.path", source.name);
   fmt::print("{}\n", shipped_folder().string());
 }
 
@@ -148,29 +148,36 @@ void show(const Options& options) {
 void add_source_options(CLI::App& verb, Options& options) {
   verb.add_option("name", options.data.name, "a data set, see 'lockstep data list'")->required();
   verb.add_option("--path", options.data.path, "your file or folder (data.path)");
-  verb.add_option("--label", options.data.label, "csv: the column of the class (data.label)");
+  verb.add_option("--label", options.data.label, "csv: the column of labels (data.label)");
 }
 
 }  // namespace
 
 void add_data_verb(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  CLI::App* data = app.add_subcommand("data", "Lists, fetches and shows data sets");
-  data->require_subcommand(1);
-  data->add_subcommand("list", "The data sets, and which are here")->callback(list);
+  CLI::App* data = app.add_subcommand("data", R"(List, fetch and show data sets.
 
-  CLI::App* get_verb = data->add_subcommand("get", "Fetches a data set into the cache");
-  get_verb->add_option("name", options->data.name, "a data set that is fetched, or gpt2-bpe")
-      ->required();
-  get_verb->add_option("--from", options->from, "a folder that holds the files");
+Examples:
+  lockstep data list
+  lockstep data get mnist
+  lockstep data info csv --path table.csv --label species
+  lockstep data show mnist 0..24 --out digits.png
+)");
+  data->require_subcommand(1);
+  data->add_subcommand("list", "List the data sets and whether they are cached")->callback(list);
+
+  CLI::App* get_verb = data->add_subcommand("get", "Fetch a data set into the cache");
+  get_verb->add_option("name", options->data.name, "a data set, or gpt2-bpe")->required();
+  get_verb->add_option("--from", options->from, "take the files from this folder");
   get_verb->callback([options] { get(*options); });
 
-  CLI::App* info_verb = data->add_subcommand("info", "Sizes, shape and classes of a data set");
+  CLI::App* info_verb =
+      data->add_subcommand("info", "Print sizes, shape and classes of a data set");
   add_source_options(*info_verb, *options);
   info_verb->add_flag("--json", options->json, "print JSON");
   info_verb->callback([options] { info(*options); });
 
-  CLI::App* show_verb = data->add_subcommand("show", "Shows images of a data set");
+  CLI::App* show_verb = data->add_subcommand("show", "Show images of a data set");
   add_source_options(*show_verb, *options);
   show_verb->add_option("rows", options->rows, "FIRST..LAST")->capture_default_str();
   show_verb->add_option("--out", options->out, "write a PNG contact sheet instead");

@@ -70,19 +70,19 @@ void look_at_cores(Report& r) {
                     physical.size(), packages.size(), packages.size() == 1 ? "" : "s", online));
   if (static_cast<long>(cores.size()) < online)
     r.warn(
-        fmt::format("only {} of {} cores may be used: taskset, a batch system or a container "
-                    "holds the others back",
+        fmt::format("only {} of {} cores are usable: taskset, a batch system or a container limits "
+                    "them",
                     cores.size(), online));
   if (physical.size() < cores.size())
     r.warn(
-        "hardware threads share cores: use at most one rank or thread a physical core "
+        "hardware threads share cores: use at most one rank or thread per physical core "
         "(--affinity scatter)");
   double quota = 0, period = 0;
   std::ifstream limit("/sys/fs/cgroup/cpu.max");
   if (limit >> quota >> period && quota / period < static_cast<double>(cores.size()))
     r.warn(
-        fmt::format("the container may use {:.1f} cores' time only (cpu.max): more threads than "
-                    "that stand still now and then",
+        fmt::format("the container is limited to the time of {:.1f} cores (cpu.max): more threads "
+                    "than that are throttled",
                     quota / period));
   const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   if (!governor.empty()) r.add("frequency governor", governor);
@@ -111,7 +111,7 @@ void look_at_memory(Report& r) {
     const double bytes = double(shared.f_bavail) * double(shared.f_frsize);
     r.add("/dev/shm free", fmt::format("{:.1f} GB", bytes / 1e9));
     if (bytes < 256e6)
-      r.warn("/dev/shm is small: MPI ranks on one machine talk through it (docker run --shm-size)");
+      r.warn("/dev/shm is small: MPI ranks of one machine need it (docker run --shm-size)");
   }
 }
 
@@ -153,9 +153,9 @@ void look_at_speed(Report& r) {
                     cores));
   if (all < 0.8 * one * cores)
     r.warn(
-        fmt::format("{} cores together reach {:.0f}% of what they would apart: they share "
-                    "something (power, caches, or with other machines)",
-                    cores, all / one / cores * 100));
+        fmt::format("{} cores together reach {:.0f}% of {} times one core: they share power, "
+                    "caches, or a host with other virtual machines",
+                    cores, all / one / cores * 100, cores));
 }
 
 void doctor(bool as_json) {
@@ -176,9 +176,9 @@ void doctor(bool as_json) {
   for (const Finding& f : r.found) rows.push_back({f.name, f.value});
   fmt::print("{}", table(rows));
   if (r.hurts.empty())
-    fmt::print("\nnothing that would hurt\n");
+    fmt::print("\nno problems\n");
   else
-    fmt::print("\nwhat would hurt:\n");
+    fmt::print("\nproblems:\n");
   for (const std::string& text : r.hurts) fmt::print("- {}\n", text);
 }
 
@@ -187,7 +187,7 @@ void doctor(bool as_json) {
 void add_doctor_verb(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
   CLI::App* verb =
-      app.add_subcommand("doctor", R"(Look at this machine: what it has, what would hurt.
+      app.add_subcommand("doctor", R"(Check this machine: hardware, MPI, limits, and problems.
 
 Examples:
   lockstep doctor

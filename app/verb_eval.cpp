@@ -63,8 +63,8 @@ Examples:
 )");
   verb->add_option("run", options->run, "folder of the run (default: runs/latest)");
   verb->add_option("--data", options->data,
-                   "another data set than the run's own; of a language model, a text file");
-  verb->add_option("--split", options->split, "which part")
+                   "another data set (default: the run's own); for a language model, a text file");
+  verb->add_option("--split", options->split, "part of the data (default: test)")
       ->check(CLI::IsMember(all_texts<SplitPart>()));
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { eval(*options); });

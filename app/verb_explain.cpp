@@ -24,7 +24,7 @@ struct Options {
 
 // What limits the run's speed, as recorded in its summary.
 std::string bound_of(const Json& summary) {
-  if (!summary.contains("parallel")) return "computing: it is one rank";
+  if (!summary.contains("parallel")) return "computing: the run has one rank";
   const Json& bound = summary["parallel"].value("bound", Json());
   return bound.is_string() ? bound.get<std::string>() : "unknown: recorded by lockstep 0.1.0";
 }
@@ -32,7 +32,7 @@ std::string bound_of(const Json& summary) {
 void explain(const Options& options) {
   const fs::path folder = run_or_latest(options.run);
   if (!fs::exists(folder / "config.toml") || !fs::exists(folder / "summary.json"))
-    throw UserError("{} is not a run that has ended: it has no {}", folder.string(),
+    throw UserError("{} is not a finished run: it has no {}", folder.string(),
                     fs::exists(folder / "config.toml") ? "summary.json" : "config.toml");
   const Json summary = Json::parse(read_text(folder / "summary.json"), nullptr, false);
   if (!summary.is_object() || !summary.contains("total_seconds"))
@@ -75,8 +75,8 @@ void explain(const Options& options) {
   fmt::print("{}: bound by {}\n", folder.string(), bound_of(summary));
   if (parallel.contains("diagnosis") && parallel["diagnosis"].is_string())
     fmt::print("{}\n", parallel["diagnosis"].get<std::string>());
-  fmt::print("an epoch {} {} (the quickest); the simulation says {} for it\n\n",
-             simulated ? "was predicted to take" : "took", short_time(took), short_time(now));
+  fmt::print("fastest epoch: {} {}, {} simulated now\n\n", short_time(took),
+             simulated ? "predicted" : "measured", short_time(now));
   std::vector<std::vector<std::string>> rows = {{"change", "simulated epoch", "gain"}};
   std::vector<std::string> idle;
   for (const Advice& c : advices.changes) {
@@ -96,7 +96,7 @@ void explain(const Options& options) {
 void add_explain_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
-      "explain", R"(Why is a run slow, and what would each change gain? By simulation.
+      "explain", R"(Show what limits a run's speed, and simulate what changes would gain.
 
 Examples:
   lockstep explain runs/cnn-690k
@@ -104,10 +104,10 @@ Examples:
 )");
   verb->add_option("run", options->run, "a run folder, real or simulated (default: runs/latest)");
   verb->add_option("--cluster", options->cluster,
-                   "where it ran (default: this machine, or its own)");
+                   "where it ran (default: this machine; of a simulated run, its cluster)");
   verb->add_option("--profile", options->profile, "another machine's profile");
   verb->add_flag("--recalibrate", options->recalibrate,
-                 "measure again what the predictions need, instead of using what is kept");
+                 "measure again instead of using stored measurements");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] { explain(*options); });

@@ -52,7 +52,8 @@ std::vector<std::string> prompts_of(const Options& options) {
   std::istringstream lines(read_text(options.prompts));
   for (std::string line; std::getline(lines, line);)
     if (!line.empty()) prompts.push_back(line);
-  if (prompts.empty()) throw UserError("{} holds no prompt; expected one a line", options.prompts);
+  if (prompts.empty())
+    throw UserError("{} holds no prompt; expected one per line", options.prompts);
   return prompts;
 }
 
@@ -77,11 +78,11 @@ void generate(const Options& options) {
     if (g.dropped_tokens > 0)
       fmt::print(
           stderr,
-          "lockstep: the prompt has {} tokens, more than the context has room for: its first "
-          "{} were left out\n",
+          "lockstep: the prompt has {} tokens, more than fit into the context: its first {} were "
+          "dropped\n",
           with_commas(g.prompt_tokens), with_commas(g.dropped_tokens));
     if (!options.quiet && !options.json)
-      fmt::print(stderr, "{} tokens, {:.1f} a second, ended by {}\n", g.tokens, rate, g.ending);
+      fmt::print(stderr, "{} tokens, {:.1f} tokens/s, ended by {}\n", g.tokens, rate, g.ending);
     all.push_back({{"prompt", prompt},
                    {"text", g.text},
                    {"tokens", g.tokens},
@@ -111,23 +112,25 @@ Examples:
   verb->add_option("model", options->model,
                    "folder of a run (default: runs/latest), or a Hugging Face directory");
   verb->add_option("--prompt", options->prompt, "the text to continue");
-  verb->add_option("--prompts", options->prompts, "a file with one prompt a line");
-  verb->add_option("--max-tokens", g.max_tokens, "tokens to write at most")
+  verb->add_option("--prompts", options->prompts, "a file with one prompt per line");
+  verb->add_option("--max-tokens", g.max_tokens, "maximum number of tokens")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  verb->add_option("--temperature", g.sampling.temperature, "0: always the best token")
+  verb->add_option("--temperature", g.sampling.temperature,
+                   "sampling temperature; 0: always the most likely token")
       ->check(CLI::Range(0.0, 100.0));
-  verb->add_option("--top-k", g.sampling.top_k, "draw from the best so many only; 0: all")
+  verb->add_option("--top-k", g.sampling.top_k, "sample from the K most likely tokens; 0: from all")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
-  verb->add_option("--top-p", g.sampling.top_p, "draw from the best that have this probability")
+  verb->add_option("--top-p", g.sampling.top_p,
+                   "sample from the most likely tokens with this total probability")
       ->check(CLI::Range(1e-9, 1.0));
   verb->add_option("--repetition-penalty", g.sampling.repetition_penalty,
-                   "divides the scores of tokens that were there; 1: none")
+                   "lower the scores of earlier tokens by this factor; 1: off")
       ->check(CLI::Range(0.01, 100.0));
-  verb->add_option("--stop", g.stops, "end before this text; may be repeated");
-  verb->add_option("--seed", g.sampling.seed, "the same seed writes the same text");
+  verb->add_option("--stop", g.stops, "stop before this text; may be repeated");
+  verb->add_option("--seed", g.sampling.seed, "random seed");
   verb->add_option("--threads", options->threads, "threads")->check(CLI::Range(1, 1024));
   verb->add_flag("--json", options->json, "print JSON instead of the text");
-  verb->add_flag("--quiet", options->quiet, "nothing but the text");
+  verb->add_flag("--quiet", options->quiet, "print only the text");
   verb->callback([options] { generate(*options); });
 }
 

@@ -90,7 +90,7 @@ std::vector<std::vector<std::string>> folded(const std::vector<LayerRow>& rows) 
                        short_count(rows[i].flops)});
     if (folds)
       shown.push_back(
-          {"...", fmt::format("{} times in all", times), rows[at + length - 1].output, "", ""});
+          {"...", fmt::format("{} times in total", times), rows[at + length - 1].output, "", ""});
     at += folds ? times * length : length;
   }
   return shown;
@@ -107,8 +107,8 @@ std::string summary(const RunConfig& config, const Network& network) {
                                                     : fmt::format("{} epochs", config.train.epochs);
   return fmt::format(
       "{}: {}\n\n{}\nflops: forward, one sample. Training: {}, batch {}, {}, {} {}\n"
-      "Memory of each of {} rank{}: weights {:.1f} MB, gradients {:.1f}, optimiser {:.1f}, "
-      "activations {:.1f}: {:.1f} MB in all\n",
+      "Memory per rank, {} rank{}: weights {:.1f} MB, gradients {:.1f}, optimiser {:.1f}, "
+      "activations {:.1f}; total {:.1f} MB\n",
       config.name, config.description, table(rows), config.data.name,
       config.train.batch == 0 ? "full" : std::to_string(config.train.batch), length,
       config.optimizer.name, config.optimizer.lr, config.parallel.ranks,
@@ -164,7 +164,7 @@ void models(const Options& options) {
   if (options.json)
     fmt::print("{}\n", all.dump(2));
   else
-    fmt::print("{}layers of one: lockstep models NAME\n", table(rows));
+    fmt::print("{}layers of a preset: lockstep models NAME\n", table(rows));
 }
 
 }  // namespace
@@ -182,8 +182,8 @@ Examples:
   verb->add_option("config", options->config, "a preset or a TOML file");
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
-  verb->add_option("--input", options->input, "shape of a sample, where it is not known");
-  verb->add_option("--ranks", options->ranks, "memory per rank, of this many ranks")
+  verb->add_option("--input", options->input, "shape of a sample, if it is not known");
+  verb->add_option("--ranks", options->ranks, "number of ranks, for the memory per rank")
       ->check(CLI::Range(1, 100000));
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { models(*options); });

@@ -37,10 +37,10 @@ std::vector<float> softmax(std::span<const float> y) {
 
 void predict_images(const Options& options, const SavedRun& run, Program& program) {
   if (!run.network->input().is_image())
-    throw UserError("{} was trained on rows of {} numbers, not on images; use --data",
+    throw UserError("{} was trained on vectors of {} values, not on images; use --data",
                     run.path.string(), run.network->input().text());
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
-  std::vector<std::vector<std::string>> rows = {{"image", "class", "share", "next"}};
+  std::vector<std::vector<std::string>> rows = {{"image", "class", "probability", "second"}};
   for (const std::string& path : options.images) {
     Image image = fit_image(read_image(path), run.network->input());
     if (options.invert)
@@ -89,7 +89,7 @@ void predict_data(const Options& options, const SavedRun& run, Program& program)
                                       {"logits", options.logits}};
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{} samples of {} ({}): {} right{}\n", with_commas(data.part->size()),
+    fmt::print("{} samples of {} ({}): {} correct{}\n", with_commas(data.part->size()),
                data.splits.provenance, options.split, percent(accuracy),
                options.logits.empty() ? "" : ", outputs in " + options.logits);
   }
@@ -101,13 +101,13 @@ void predict(Options options) {
     options.run = "";
   }
   if (options.images.empty() && options.data.empty())
-    throw UserError("name images to look at, or a data set with --data");
+    throw UserError("name images to classify, or a data set with --data");
   const SavedRun run = open_run(options.run);
   if (find_source(run.config.data.name).kind == SampleKind::posts)
-    throw UserError("{} recommends accounts: ask it with 'lockstep recommend {}'",
-                    run.path.string(), run.path.string());
+    throw UserError("{} recommends accounts; use 'lockstep recommend {}'", run.path.string(),
+                    run.path.string());
   if (run.network->output().is_sequence())
-    throw UserError("{} writes text: ask it with 'lockstep generate {}'", run.path.string(),
+    throw UserError("{} is a language model; use 'lockstep generate {}'", run.path.string(),
                     run.path.string());
   const std::unique_ptr<Device> device = make_device(run.config.device);
   run.parameters->move_to(*device);
@@ -123,7 +123,8 @@ void predict(Options options) {
 
 void add_predict_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("predict", R"(Ask a trained network.
+  CLI::App* verb =
+      app.add_subcommand("predict", R"(Classify images or a data set with a trained network.
 
 Examples:
   lockstep predict runs/try1 digit.png
@@ -133,11 +134,11 @@ Examples:
   verb->add_option("run", options->run, "folder of the run (default: runs/latest)");
   verb->add_option("images", options->images, "PNG or JPEG files");
   verb->add_option("--data", options->data, "a data set instead of images");
-  verb->add_option("--split", options->split, "which part of it")
+  verb->add_option("--split", options->split, "part of the data set (default: test)")
       ->check(CLI::IsMember(all_texts<SplitPart>()));
   verb->add_option("--logits", options->logits, "write the outputs as a NumPy array");
   verb->add_flag("--invert", options->invert,
-                 "the pictures are dark on light, the training data light on dark");
+                 "invert the images: they are dark on light, the training data light on dark");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { predict(*options); });
 }

@@ -84,15 +84,16 @@ void recommend(const Options& options) {
 void add_recommend_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
-      "recommend", R"(Recommend accounts to follow, by a network trained on posts.
+      "recommend", R"(Recommend accounts to follow, with a network trained on posts.
 
 Examples:
   lockstep recommend runs/tweets-mlp-1 --user user007 --top 10
   lockstep recommend runs/tweets-mlp-1 --top 5        precision, recall and hit rate over all users
 )");
   verb->add_option("run", options->run, "folder of the run (default: runs/latest)");
-  verb->add_option("--user", options->user, "for whom; without, all users are measured");
-  verb->add_option("--top", options->top, "how many accounts")->check(CLI::Range(1, 100000));
+  verb->add_option("--user", options->user,
+                   "user to recommend to (default: evaluate over all users)");
+  verb->add_option("--top", options->top, "number of accounts")->check(CLI::Range(1, 100000));
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { recommend(*options); });
 }

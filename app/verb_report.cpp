@@ -28,7 +28,7 @@ void report(const Options& options) {
 void add_report_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
-      "report", R"(Make one page of runs and studies: tables, curves, where the time went.
+      "report", R"(Make one page on runs and studies: tables, curves, shares of time.
 
 Examples:
   lockstep report runs/* -o report.html
@@ -39,9 +39,9 @@ Examples:
   verb->add_option("folders", options->folders,
                    "run folders, study folders, and folders of them (default: runs/latest)");
   verb->add_option("-o,--out", options->out,
-                   "the file (default: report.html); its ending says what is made: "
+                   "the file (default: report.html); its extension selects the format: "
                    ".html .pdf .md .csv .tex .svg .png");
-  verb->add_option("--title", options->title, "what the page is called");
+  verb->add_option("--title", options->title, "title of the page");
   verb->callback([options] { report(*options); });
 }
 

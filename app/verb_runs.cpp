@@ -28,7 +28,7 @@ struct Options {
 void list(const Options& options) {
   const std::vector<ListedRun> runs = list_runs(runs_folder());
   Json json = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"run", "what", "state", "date (UTC)", "MB"}};
+  std::vector<std::vector<std::string>> rows = {{"run", "kind", "state", "date (UTC)", "MB"}};
   for (const ListedRun& run : runs) {
     rows.push_back({printable(run.name), to_text(run.kind), printable(run.state), run.date,
                     fmt::format("{:.1f}", static_cast<double>(run.bytes) / 1e6)});
@@ -47,7 +47,8 @@ void list(const Options& options) {
 }
 
 bool confirmed(const std::string& question) {
-  if (!::isatty(STDIN_FILENO)) throw UserError("{} nobody can answer here; say --yes", question);
+  if (!::isatty(STDIN_FILENO))
+    throw UserError("{} There is no terminal to answer; use --yes", question);
   fmt::print(stderr, "{} [y/N] ", question);
   std::string answer;
   std::getline(std::cin, answer);
@@ -116,13 +117,13 @@ void add_runs_verb(CLI::App& app) {
 
 Examples:
   lockstep runs
-  lockstep runs rm cnn-690k-2             asks first
+  lockstep runs rm cnn-690k-2             asks for confirmation
   lockstep runs rm cnn-690k cnn-690k-2 --yes
 )");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   CLI::App* rm = verb->add_subcommand("rm", "Remove runs, with all their files.");
-  rm->add_option("names", options->names, "their names")->required();
-  rm->add_flag("--yes", options->yes, "do not ask");
+  rm->add_option("names", options->names, "names of runs")->required();
+  rm->add_flag("--yes", options->yes, "do not ask for confirmation");
   rm->callback([options] { remove(*options); });
   verb->callback([options, rm] {
     if (!rm->parsed()) list(*options);

@@ -40,14 +40,14 @@ constexpr const char* script = R"(#!/bin/bash
 run=runs/{name}-$SLURM_JOB_ID
 if compgen -G "$run/checkpoints/step-*/digests.txt" > /dev/null; then
   words=(--resume "$run")
-else   # a start of this job that ended before its first checkpoint is replaced
+else   # an earlier start of this job without a checkpoint is replaced
   words=({config} {changes}--out "$run" --force)
 fi
 
 warned=
 warn() {{
   warned=yes
-  scancel --signal=USR1 "$SLURM_JOB_ID"   # the ranks, not this shell
+  scancel --signal=USR1 "$SLURM_JOB_ID"   # signals the ranks, not this shell
 }}
 trap warn USR1
 
@@ -55,7 +55,7 @@ trap warn USR1
 ranks=$!
 wait $ranks
 code=$?
-while kill -0 $ranks 2>/dev/null; do   # the signal ended the first wait, not the ranks
+while kill -0 $ranks 2>/dev/null; do   # a signal ends 'wait', but not the ranks
   wait $ranks
   code=$?
 done
@@ -97,15 +97,15 @@ Examples:
   verb->add_option("config", options->config, "a preset or a TOML file")->required();
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
-  verb->add_option("--nodes", options->nodes, "nodes")->check(CLI::Range(1, 100000));
-  verb->add_option("--ranks-per-node", options->ranks_per_node, "ranks on each")
+  verb->add_option("--nodes", options->nodes, "number of nodes")->check(CLI::Range(1, 100000));
+  verb->add_option("--ranks-per-node", options->ranks_per_node, "ranks on each node")
       ->check(CLI::Range(1, 4096));
-  verb->add_option("--threads", options->threads, "threads a rank")->check(CLI::Range(1, 1024));
-  verb->add_option("--time", options->time, "time limit as Slurm takes it, e.g. 02:30:00");
-  verb->add_option("--partition", options->partition, "partition");
-  verb->add_option("--launcher", options->launcher, "what starts the ranks within the job");
+  verb->add_option("--threads", options->threads, "threads per rank")->check(CLI::Range(1, 1024));
+  verb->add_option("--time", options->time, "time limit in Slurm's format, e.g. 02:30:00");
+  verb->add_option("--partition", options->partition, "Slurm partition");
+  verb->add_option("--launcher", options->launcher, "command that starts the ranks");
   verb->add_option("--warning", options->warning,
-                   "seconds before the limit at which ranks write a checkpoint and leave")
+                   "seconds before the time limit to write a checkpoint and requeue")
       ->check(CLI::Range(5, 86400));
   verb->callback([options] { sbatch(*options); });
 }

@@ -38,7 +38,8 @@ struct Options {
 };
 
 void list_clusters() {
-  std::vector<std::vector<std::string>> rows = {{"cluster", "nodes", "cores", "network", "what"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"cluster", "nodes", "cores", "network", "description"}};
   rows.push_back({this_machine_cluster, "1", "", "", "this machine, as calibrated"});
   for (const ShippedCluster& shipped : shipped_clusters()) {
     const Cluster c = parse_cluster(shipped.text, shipped.name);
@@ -133,9 +134,9 @@ void print_head(const std::string& name, const Predictor& predictor, const std::
 void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>& points,
                       Predictor& predictor, const fs::path& folder) {
   if (options.samples > 0)
-    throw UserError("--numerics trains on the samples there are; leave --samples out");
+    throw UserError("--numerics trains on the real samples; leave out --samples");
   if (from_text<Engine>(options.engine) == Engine::analytic)
-    throw UserError("--numerics needs every message; use --engine simgrid");
+    throw UserError("--numerics simulates every message; use --engine simgrid");
   const InterruptGuard interrupt;
   const WallClock wall;
   std::vector<Json> summaries;
@@ -155,9 +156,9 @@ void simulate_numbers(const Options& options, const std::vector<SimulatedPoint>&
     fmt::print("{}\n", Json{{"simulated", true}, {"runs", summaries}}.dump(2));
     return;
   }
-  print_head(points.front().config.name, predictor, "numbers computed");
+  print_head(points.front().config.name, predictor, "with numerics");
   print_numerics(summaries);
-  fmt::print("kept in {}\n", folder.string());
+  fmt::print("saved in {}\n", folder.string());
 }
 
 // --sweep: the best strategy, ranks, threads and batch for a cluster.
@@ -188,8 +189,7 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
   const std::vector<SweepEntry> all =
       sweep(config, predictor, space, limit, folder / "sweep.jsonl", say);
   if (all.empty())
-    throw UserError(
-        "nothing that was tried keeps within the limit; allow more, or a larger cluster");
+    throw UserError("no configuration is within the limit; raise it or use a larger cluster");
   const size_t shown = std::min<size_t>(all.size(), 10);
   if (options.json) {
     Json list = Json::array();
@@ -206,7 +206,7 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
     fmt::print("{}\n", Json{{"simulated", true}, {"best_first", list}}.dump(2));
     return;
   }
-  print_head(config.name, predictor, fmt::format("{} ways compared", all.size()));
+  print_head(config.name, predictor, fmt::format("{} configurations compared", all.size()));
   std::vector<std::vector<std::string>> rows = {{"strategy", "ranks", "nodes", "threads", "batch",
                                                  "global batch", "step ms", "total", "MB/rank"}};
   for (size_t i = 0; i < shown; ++i)
@@ -217,8 +217,8 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
          short_time(all[i].total_seconds), fmt::format("{:.0f}", all[i].memory_bytes / 1e6)});
   fmt::print("{}", table(rows));
   fmt::print(
-      "a larger global batch and average-weights change what is learnt; --numerics shows how\n"
-      "kept in {}\n",
+      "a larger global batch and average-weights affect accuracy; check it with --numerics\n"
+      "saved in {}\n",
       folder.string());
 }
 
@@ -301,87 +301,92 @@ void simulate(const Options& options) {
   print_head(config.name, predictor, "strategy " + points.front().config.parallel.strategy);
   print_predictions(points, results, baseline);
   print_cautions(results);
-  fmt::print("kept in {}\n", folder.string());
+  fmt::print("saved in {}\n", folder.string());
 }
 
 }  // namespace
 
 void add_simulate_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("simulate", R"(Predict a training on a cluster you don't have.
+  CLI::App* verb =
+      app.add_subcommand("simulate", R"(Predict the time of a training on a cluster you don't have.
 
 Examples:
-  lockstep simulate --list                                          clusters that come along
+  lockstep simulate --list                                          the included clusters
   lockstep simulate cnn-690k --cluster 10gbe-8x16 --ranks 1,2,4,8,16,32,64,128
   lockstep simulate cnn-690k --cluster my-cluster.toml --ranks 1024 --trace
   lockstep simulate mlp-3 --cluster edge-wifi --nodes 1,2,4,8
   lockstep simulate mlp-3 --cluster edge-wifi --nodes 8 --numerics  accuracy too
   lockstep simulate cnn-690k --cluster 10gbe-8x16 --sweep --limit nodes=4
-  lockstep simulate cnn-690k --ranks 1,2 --validate                 predicted and measured
+  lockstep simulate cnn-690k --ranks 1,2 --validate                 compare with measurements
 )");
   verb->add_option("config", options->config, "a preset, a TOML file, or a run folder");
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--cluster", options->cluster,
-                   "one of --list, a TOML file, or this: the machine itself");
-  verb->add_option("--ranks", options->ranks, "ranks: one number, or several to compare")
+                   "a name from --list, a TOML file, or 'this' for this machine (the default)");
+  verb->add_option("--ranks", options->ranks, "number of ranks, or a list to compare")
       ->delimiter(',')
       ->check(CLI::Range(1, 10'000'000));
   verb->add_option("--nodes", options->nodes,
-                   "nodes to spread them over (default: as few as hold them)")
+                   "number of nodes, or a list (default: as few as hold the ranks)")
       ->delimiter(',')
       ->check(CLI::Range(1, 10'000'000));
   verb->add_option("--threads", options->threads, "threads per rank")->check(CLI::Range(1, 1024));
   verb->add_option("--affinity", options->affinity,
-                   "cores that ranks are bound to: none, a list such as 0,1,2,4 or, where nodes "
-                   "have several sockets, compact or scatter");
-  verb->add_option("--backend", options->backends, "what ranks are: mpi, threads, or both")
+                   "bind ranks to cores: none, a list such as 0,1,2,4 or, if nodes have several "
+                   "sockets, compact or scatter");
+  verb->add_option("--backend", options->backends,
+                   "run ranks as MPI processes or as threads, or compare both")
       ->delimiter(',')
       ->check(CLI::IsMember(all_texts<Backend>()));
-  verb->add_option("--strategy", options->strategies, "one or several of parallel.strategy")
+  verb->add_option("--strategy", options->strategies,
+                   "a value of parallel.strategy, or a list to compare")
       ->delimiter(',');
   verb->add_flag("--numerics", options->numerics,
-                 "train virtual ranks with real numbers: accuracy too");
+                 "train the virtual ranks for real, to predict accuracy too");
   verb->add_flag("--crossval", options->crossval,
-                 "with numbers, a cross-validation of crossval.folds folds");
-  verb->add_option("--folds", options->folds, "the same with so many folds")
+                 "like --numerics, for a cross-validation of crossval.folds folds");
+  verb->add_option("--folds", options->folds, "like --crossval, with this number of folds")
       ->check(CLI::Range(2, 100000));
   verb->add_option("--samples", options->samples,
-                   "as if the training part had so many samples (not with --numerics)")
+                   "assume this number of training samples (not with --numerics)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  verb->add_flag("--sweep", options->sweep, "find the best strategy, ranks and threads, and batch");
-  verb->add_option("--batches", options->batches, "of --sweep: values of train.batch")
+  verb->add_flag("--sweep", options->sweep, "find the best strategy, ranks, threads and batch");
+  verb->add_option("--batches", options->batches, "for --sweep: values of train.batch")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
   verb->add_option("--limit", options->limits,
-                   "of --sweep: time=SECONDS (then the fewest nodes win), nodes=N, memory_gb=N")
+                   "for --sweep: time=SECONDS (then the fewest nodes are best), nodes=N, "
+                   "memory_gb=N")
       ->type_name("KEY=VALUE");
   verb->add_flag("--validate", options->validate,
-                 "run for real too, and print the error (with --cluster this)");
-  verb->add_option("--rounds", options->rounds, "of --validate: measured and simulated in turns")
+                 "measure too, and print the error of the prediction (with --cluster this)");
+  verb->add_option("--rounds", options->rounds,
+                   "for --validate: rounds of measuring and simulating in turn")
       ->check(CLI::Range(1, 1000));
   verb->add_option("--engine", options->engine,
-                   "simgrid: every message; analytic: closed forms, for very many ranks")
+                   "simgrid: simulate every message; analytic: closed forms, for very many ranks")
       ->check(CLI::IsMember(all_texts<Engine>()));
   verb->add_option("--collectives", options->collectives,
-                   "whose choice of algorithms the collectives left to MPI follow: Open MPI's, "
-                   "MPICH's, or SimGrid's plain ones")
+                   "algorithms of the collectives that are left to MPI: those of Open MPI, of "
+                   "MPICH, or SimGrid's defaults")
       ->check(CLI::IsMember({"ompi", "mpich", "default"}));
   verb->add_option("--profile", options->profile, "another machine's profile (calibrate --out)");
   verb->add_flag("--recalibrate", options->recalibrate,
-                 "measure again what the prediction needs, instead of using what is kept");
+                 "measure again instead of using stored measurements");
   verb->add_option("--disturb", options->disturbances,
-                   "what goes wrong: noise=0.1, stragglers=1, straggler_speed=0.5, fails_at=600, "
-                   "restart=60; one or several, with commas between them")
+                   "disturbances to simulate: noise=0.1, stragglers=1, straggler_speed=0.5, "
+                   "fails_at=600, restart=60; one, or several separated by commas")
       ->type_name("KEY=VALUE");
   verb->add_option("--out", options->out,
                    "folder (default: a new one, runs/<name>-simulated, -simulated-2, ...)");
-  verb->add_flag("--force", options->force, "replace the run that --out holds");
-  verb->add_flag("--oversubscribe", options->oversubscribe, "more ranks than cores are meant");
+  verb->add_flag("--force", options->force, "replace the run in --out");
+  verb->add_flag("--oversubscribe", options->oversubscribe, "allow more ranks than cores");
   verb->add_flag("--bench", options->bench,
-                 "batches are held in memory, as 'lockstep bench' holds them");
+                 "without reading data: batches are in memory, as in 'lockstep bench'");
   verb->add_flag("--trace", options->trace, "write trace.json of a few steps");
-  verb->add_flag("--list", options->list, "clusters that come with lockstep");
+  verb->add_flag("--list", options->list, "list the included clusters");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] {

@@ -25,7 +25,7 @@ struct Options {
 };
 
 void list_studies() {
-  std::vector<std::vector<std::string>> rows = {{"study", "what", "runs"}};
+  std::vector<std::vector<std::string>> rows = {{"study", "title", "runs"}};
   for (const ShippedStudy& shipped : shipped_studies()) {
     const Study study = parse_study(shipped.text, shipped.name, false);
     rows.push_back({shipped.name, study.title,
@@ -90,11 +90,11 @@ void study(const Options& options) {
     fmt::print("{}", results_json(results));
   else
     print_results(results, folder);
-  if (!whole) fmt::print(stderr, "interrupted; the same command goes on where it was\n");
+  if (!whole) fmt::print(stderr, "interrupted; the same command continues the study\n");
   for (const PointResult& p : results.points)
     if (p.values.empty() && whole)
       throw Failure("some points could not be run: {}: {}", p.point.label,
-                    p.failures.empty() ? "it left nothing" : printable(p.failures.front()));
+                    p.failures.empty() ? "it has no results" : printable(p.failures.front()));
 }
 
 }  // namespace
@@ -105,18 +105,18 @@ void add_study_verb(CLI::App& app) {
       "study", R"(Run a grid of trainings and make its tables, figures and report.
 
 Examples:
-  lockstep study --list                         published experiments that come along
-  lockstep study mpi-mnist-scaling --quick      its small form, in minutes
-  lockstep study studies/my-study.toml          your own
+  lockstep study --list                         the included published experiments
+  lockstep study mpi-mnist-scaling --quick      a small version of one, in minutes
+  lockstep study studies/my-study.toml          your own study
 )");
-  verb->add_option("study", options->study, "a TOML file, or the name of one that comes along");
-  verb->add_flag("--quick", options->quick, "the small form that the file describes under [quick]");
+  verb->add_option("study", options->study, "a TOML file, or the name of an included study");
+  verb->add_flag("--quick", options->quick, "run the small version described under [quick]");
   verb->add_option("--set", options->changes, "change a key of every point: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--out", options->out, "folder (default: runs/<name>)");
   verb->add_flag("--force", options->force,
                  "start over: remove this study's points and results in the folder first");
-  verb->add_flag("--list", options->list, "studies that come with lockstep");
+  verb->add_flag("--list", options->list, "list the included studies");
   verb->add_flag("--json", options->json, "print results.json instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] { study(*options); });

@@ -47,7 +47,7 @@ std::vector<int32_t> ids_of(const std::string& text) {
 
 void tokenize(const Options& options) {
   if (options.gpt2 + options.bytes + !options.tokenizer.empty() > 1)
-    throw UserError("give one of --gpt2, --bytes and --tokenizer");
+    throw UserError("give only one of --gpt2, --bytes and --tokenizer");
   const Tokenizer tokenizer = load_tokenizer(options.bytes               ? "bytes"
                                              : options.tokenizer.empty() ? "gpt2"
                                                                          : options.tokenizer,
@@ -79,12 +79,13 @@ Examples:
   lockstep tokenize --gpt2 --decode 15496 11 995 0
   lockstep tokenize --tokenizer runs/x/model --count < book.txt
 )");
-  verb->add_option("words", options->words, "the text, or ids with --decode; else standard input");
+  verb->add_option("words", options->words,
+                   "the text, or ids with --decode (default: standard input)");
   verb->add_flag("--gpt2", options->gpt2, "GPT-2's vocabulary (the default)");
-  verb->add_flag("--bytes", options->bytes, "a token a byte");
+  verb->add_flag("--bytes", options->bytes, "one token per byte");
   verb->add_option("--tokenizer", options->tokenizer, "a folder with vocab.json and merges.txt");
-  verb->add_flag("--decode", options->decode, "from ids to text");
-  verb->add_flag("--count", options->count, "print only how many tokens there are");
+  verb->add_flag("--decode", options->decode, "convert ids to text");
+  verb->add_flag("--count", options->count, "print only the number of tokens");
   verb->add_flag("--json", options->json, "print the ids as JSON");
   verb->callback([options] { tokenize(*options); });
 }

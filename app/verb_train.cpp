@@ -29,10 +29,10 @@ void train(const Options& options) {
   const bool resumes = !options.resume.empty();
   if (resumes == !options.config.empty())
     throw UserError(
-        "name what to train, or a run to go on with: lockstep train cnn-690k, or lockstep train "
+        "name what to train, or a run to resume: lockstep train cnn-690k, or lockstep train "
         "--resume runs/cnn-690k");
   if (resumes && !options.out.empty())
-    throw UserError("--resume goes on in the run's own folder; leave --out out");
+    throw UserError("--resume continues in the run's own folder; leave out --out");
   TrainOptions how{.out = options.out,
                    .resume = options.resume,
                    .force = options.force,
@@ -55,7 +55,7 @@ void train(const Options& options) {
   else
     fmt::print("{}", summary_table(trained->summary, trained->folder.string()));
   if (!trained->resume_command.empty() && !options.json)
-    fmt::print("go on with: {}\n", trained->resume_command);
+    fmt::print("resume with: {}\n", trained->resume_command);
 }
 
 }  // namespace
@@ -78,15 +78,15 @@ Examples:
       ->type_name("KEY=VALUE");
   verb->add_option("--out", options->out,
                    "folder for the run (default: a new one, runs/<name>, runs/<name>-2, ...)");
-  verb->add_flag("--force", options->force, "replace the run that --out holds");
+  verb->add_flag("--force", options->force, "replace the run in --out");
   verb->add_option("--threads", options->threads, "same as --set device.threads=N")
       ->check(CLI::Range(1, 1024));
   add_rank_options(*verb, options->ranks);
-  verb->add_option("--resume", options->resume, "go on with this run where its checkpoint is");
+  verb->add_option("--resume", options->resume, "resume this run from its newest checkpoint");
   verb->add_option("--baseline", options->baseline,
-                   "a run of one rank: speed-up and efficiency against it are reported");
+                   "a finished run of one rank, to report speed-up and efficiency against");
   verb->add_flag("--trace", options->trace,
-                 "write trace.json: what each rank did when (open it at ui.perfetto.dev)");
+                 "write trace.json, a timeline of all ranks (open it at ui.perfetto.dev)");
   verb->add_flag("--json", options->json, "print summary.json instead of a table");
   verb->add_flag("--quiet", options->quiet, "no progress");
   verb->callback([options] { train(*options); });

@@ -133,7 +133,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--core", type=int, default=0)
-    parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--eager", action="store_true", help="without torch.compile")
     options = parser.parse_args()
     options.compile = not options.eager and rival.can_compile()
     rival.print_head("1 thread each, the same core", f"the best of two layouts, {'eager and compiled' if options.compile else 'eager'}")

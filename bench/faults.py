@@ -165,7 +165,7 @@ class Campaign:
             complain(f"{name}: not finished after 20 starts; the last said: {error.strip()}")
             return kills
         if weights(out) != expected:
-            complain(f"{name}: other weights after {kills} kills")
+            complain(f"{name}: different weights after {kills} kills")
         check_metrics(out, name)
         if "mpi" in WAYS[way]:  # the next job removes what a killed one could not
             run([self.program, "train", "victim.toml", "--quiet", "--out", str(self.folder / "sweeper"), "--force", "--set", "train.epochs=1", *WAYS[way]], self.folder)
@@ -201,9 +201,9 @@ class Campaign:
         file.write_bytes(good[: at // 8] + bytes([good[at // 8] ^ 1 << at % 8]) + good[at // 8 + 1:])
         verified = run([self.program, "verify", str(out)], self.folder)
         if verified.returncode != 1 or "DAMAGED" not in verified.stdout:
-            complain(f"flip {number}: bit {at} of {file.name} was not noticed by verify")
+            complain(f"flip {number}: bit {at} of {file.name} was not detected by verify")
         if file.parent.name == "model" and run([self.program, "eval", str(out)], self.folder).returncode != 2:
-            complain(f"flip {number}: bit {at} of {file.name} was not noticed by eval")
+            complain(f"flip {number}: bit {at} of {file.name} was not detected by eval")
         file.write_bytes(good)
 
 

@@ -47,7 +47,7 @@ def compare(name, size, threads, rounds, seconds, bars):
         ratios.append(statistics.median(steps) * 1e3 / figures["step_ms"])
         best.append((min(steps) * 1e3, figures["best_step_ms"]))
     mine, other = min(b[1] for b in best), min(b[0] for b in best)
-    print(f"{name}: {statistics.median(ratios):.2f} x PyTorch ({min(ratios):.2f} to {max(ratios):.2f}; quickest steps {mine:.0f} "
+    print(f"{name}: {statistics.median(ratios):.2f} x PyTorch ({min(ratios):.2f} to {max(ratios):.2f}; fastest steps {mine:.0f} "
           f"against {other:.0f} ms: {other / mine:.2f} x), {figures['share_of_sgemm_peak'] * 100:.0f}% of the sgemm peak ({bars})")
     return figures
 
@@ -66,7 +66,7 @@ def generation(folder, text):
         rate = said[0]["tokens_per_second"]
         shares.append((rate * 123653376 * 4 / memory, rate, memory))  # all weights except position embeddings
     share, rate, memory = sorted(shares)[1]
-    print(f"generation, 124M, one core: {rate:.1f} tokens/s, {share * 100:.0f}% of what reading {memory / 1e9:.1f} GB/s allows (must 75, aim 90)")
+    print(f"generation, 124M, one core: {rate:.1f} tokens/s, {share * 100:.0f}% of the bound by memory bandwidth, {memory / 1e9:.1f} GB/s (must 75, aim 90)")
 
 
 READ = """
@@ -94,9 +94,9 @@ int main() {
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--text", default=str(HERE.parent / "README.md"), help="a text for the model that generates")
+    parser.add_argument("--text", default=str(HERE.parent / "README.md"), help="text to train the generating model on")
     options = parser.parse_args()
-    rival.print_head("as many threads as cores in a row", "eager or compiled, the quicker")
+    rival.print_head("one thread per core", "eager or compiled, the faster one")
     compare("gpt2-shakespeare's step, one core", SMALL, 1, options.rounds, 3, "must 2, aim 4")
     figures = compare("GPT-2 124M, batch 4 x 64, AdamW, one core", LARGE, 1, options.rounds, 10, "must 1.1, aim 1.2")
     compare("the same, two cores", LARGE, 2, options.rounds, 8, "must 1.8, aim 2.2")

@@ -133,14 +133,14 @@ def main():
         mpi.append(ranks(cnn, "mpi", options.seconds))
         threads.append(ranks(cnn, "threads", options.seconds))
     for name, mine, note in (("MPI", mpi, "must 0.93, aim 0.98"), ("thread", threads, "must 0.96, aim 0.99")):
-        row(f"cnn-690k, 2 {name} ranks against two unrelated runs", [m.median / a.median for m, a in zip(mine, alone)], note)
-        print(f"{'  undisturbed: the quickest steps of all rounds':<62} {max(m.best for m in mine) / max(a.best for a in alone):>6.2f} x")
+        row(f"cnn-690k, 2 {name} ranks against two independent runs", [m.median / a.median for m, a in zip(mine, alone)], note)
+        print(f"{'  undisturbed: the fastest steps of all rounds':<62} {max(m.best for m in mine) / max(a.best for a in alone):>6.2f} x")
 
-    row("cnn-690k, batch 128 a rank, 2 MPI ranks against DDP", against_ddp(["cnn-690k"], 128, options), "must 3, aim 7")
+    row("cnn-690k, batch 128 per rank, 2 MPI ranks against DDP", against_ddp(["cnn-690k"], 128, options), "must 3, aim 7")
     with tempfile.TemporaryDirectory() as folder:
         mlp = pathlib.Path(folder) / "mlp-2048.toml"
         mlp.write_text('name = "mlp-2048"\n[model]\nlayers = ["dense 2048 relu", "dense 2048 relu", "dense 10"]\n[data]\nname = "mnist"\n')
-        row("MLP 784-2048-2048-10, batch 32 a rank, against DDP", against_ddp([str(mlp)], 32, options), "must 1.5, aim 2")
+        row("MLP 784-2048-2048-10, batch 32 per rank, against DDP", against_ddp([str(mlp)], 32, options), "must 1.5, aim 2")
 
     program = str(BUILD / "all_reduce")
     for size in (2, 4):

@@ -86,12 +86,12 @@ def misordered(cases):
         for b in cases[i + 1:]:
             if any(a[key] != b[key] for key in ("name", "batch", "backend", "ranks")):
                 continue
-            quick, slow = sorted((a, b), key=lambda c: c["measured_undisturbed_step_seconds"])
-            if slow["measured_undisturbed_step_seconds"] < 1.05 * quick["measured_undisturbed_step_seconds"]:
+            fast, slow = sorted((a, b), key=lambda c: c["measured_undisturbed_step_seconds"])
+            if slow["measured_undisturbed_step_seconds"] < 1.05 * fast["measured_undisturbed_step_seconds"]:
                 continue
             pairs += 1
-            if slow["predicted_undisturbed_step_seconds"] < quick["predicted_undisturbed_step_seconds"]:
-                wrong.append(f"{a['name']} on {a['backend']}: {quick['strategy']} was quicker than {slow['strategy']}")
+            if slow["predicted_undisturbed_step_seconds"] < fast["predicted_undisturbed_step_seconds"]:
+                wrong.append(f"{a['name']} on {a['backend']}: {fast['strategy']} was faster than {slow['strategy']}")
     return wrong, pairs
 
 
@@ -130,15 +130,15 @@ def page_of(cases):
 {order}
 
 Made by `bench/validate.py build/lockstep --write docs/validation.md` on {datetime.date.today()}, on a virtual machine of
-two cores. Steps of training with batches held in memory. Kernels were measured and real ranks run in turns, {min(rounds)} to
-{max(rounds)} rounds of each case; the middle one of its rounds counts. A prediction states the median step to expect with a
-band that is meant to hold 90% of measured medians, and the undisturbed step (the quickest fortieth).
+two cores. Steps of training with batches held in memory. Kernels and real ranks were measured in turn, {min(rounds)} to
+{max(rounds)} rounds of each case; the median of its rounds counts. A prediction states the median step to expect with a
+band that is meant to hold 90% of measured medians, and the undisturbed step (the fastest fortieth).
 
 ## Out of sample
 
 Strategy, backend and number of ranks were not part of what calibration measured: it knows the network's kernels, and
-messages between two ranks. Networks from `bench/networks` and batches other than the presets' were not looked at either
-while the model was made. (`bench/validate_hosts.sh` compares two hosts.)
+messages between two ranks. Networks from `bench/networks` and batches other than the presets' were not used while the
+model was developed either. (`bench/validate_hosts.sh` compares two hosts.)
 
 {table(outside)}
 
@@ -154,11 +154,11 @@ parameter server, from which the software overhead of a step is taken. {summary(
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("program")
-    options.add_argument("--presets", help="only these, no other networks and batches")
+    options.add_argument("--presets", help="only these presets, without other networks and batches")
     options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--write", help="a Markdown page to make")
-    options.add_argument("--log", help="rounds that 'simulate --validate' logged in this file count too ...")
-    options.add_argument("--since", default="", help="... if made since this moment (UTC)")
+    options.add_argument("--write", help="write the page to this Markdown file")
+    options.add_argument("--log", help="add the rounds that 'simulate --validate' logged in this file")
+    options.add_argument("--since", default="", help="with --log: only rounds since this time (UTC)")
     given = options.parse_args()
     what = ([(preset, None) for preset in given.presets.split(",")] if given.presets else
             [(network, None) for network in PRESETS + NETWORKS] + BATCHES)

@@ -140,7 +140,7 @@ Gpt2 parse_gpt2(const std::string& name, LayerLine& line) {
     at = end + 1;
   }
   if (g.lora_rank > g.width)
-    throw UserError("layer \"{}\": a rank of {} is more than the width of {}", line.text(),
+    throw UserError("layer \"{}\": LoRA rank {} is larger than the width {}", line.text(),
                     g.lora_rank, g.width);
   if (g.layers > 1000 || g.vocabulary >= 1 << 24)
     throw UserError("layer \"{}\": at most 1000 blocks and {} tokens are possible", line.text(),

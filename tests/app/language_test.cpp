@@ -181,7 +181,7 @@ TEST_F(Language, LoraChangesOnlyTheMatricesItIsAskedTo) {
 TEST_F(Language, SimulatesAndShowsItsMemory) {
   const Ended models = lockstep({"models", "gpt2-medium", "--ranks", "8"});
   EXPECT_EQ(models.code, 0) << models.err;
-  expect_says(models.out, {"354,823,168", "Memory of each of 8 ranks"});
+  expect_says(models.out, {"354,823,168", "Memory per rank, 8 ranks"});
 }
 
 TEST_F(Language, BadConfigurationsAreExplained) {
@@ -238,7 +238,7 @@ TEST_F(Language, BadDirectoriesAreExplained) {
 
   const std::string whole = read_text(model / "model.safetensors");
   write_file(model / "model.safetensors", whole.substr(0, whole.size() / 2));
-  expect_says(start(), {"not a whole safetensors file"});
+  expect_says(start(), {"not a valid safetensors file"});
   TensorFile some = [&] {
     write_file(model / "model.safetensors", whole);
     return read_safetensors(model / "model.safetensors");

@@ -70,7 +70,7 @@ TEST_F(Presets, TheConfigurationReferenceIsUpToDate) {
   std::ifstream file(fs::path(LOCKSTEP_TESTS_FOLDER) / "../docs/configuration.md");
   const std::string saved(std::istreambuf_iterator<char>(file), {});
   EXPECT_EQ(lockstep({"config", "--reference"}).out, saved)
-      << "write it anew: build/lockstep config --reference > docs/configuration.md";
+      << "write it again: build/lockstep config --reference > docs/configuration.md";
 }
 
 }  // namespace

@@ -98,14 +98,14 @@ TEST_F(RunsOfAProgram, AnInterruptedOnePrintsTheCommandThatGoesOn) {
   process->signal(SIGINT);
   const Ended ended = process->wait();
   ASSERT_EQ(ended.code, 0) << ended.err;
-  const std::string start = "go on with: ";
+  const std::string start = "resume with: ";
   const size_t at = ended.out.find(start);
   ASSERT_NE(at, std::string::npos) << ended.out;
   const std::string command = ended.out.substr(at + start.size());
   const Ended rest = shell(command.substr(0, command.find('\n')) +
                            " --quiet --set train.epochs=100000 & sleep 1; kill %1; wait %1");
   EXPECT_EQ(rest.code, 0) << command << rest.err;
-  expect_says(rest.out, {"go on with: "});
+  expect_says(rest.out, {"resume with: "});
 }
 
 TEST_F(RunsOfAProgram, TwoCannotWriteIntoOneFolder) {

@@ -112,4 +112,4 @@ scontrol show job "$job" | grep -q Restarts=1
 echo "requeued and finished: $(scontrol show job "$job" | grep -o 'Restarts=[0-9]*')"
 mpirun --oversubscribe --bind-to none -n 2 lockstep train net.toml --quiet --out whole >/dev/null
 cmp whole/model/model.safetensors "runs/net-$job/model/model.safetensors"
-echo "the same weights, bit by bit, as a run that was not disturbed"
+echo "the same weights, bit by bit, as an uninterrupted run"

@@ -31,7 +31,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     found = list(commands())
     if len(found) < 10:
-        sys.exit(f"only {len(found)} commands were found in the README: is it still read right?")
+        sys.exit(f"only {len(found)} commands were found in the README: has its format changed?")
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "LOCKSTEP_DATA": folder + "/cache"}
         for words in found:

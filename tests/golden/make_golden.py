@@ -172,7 +172,7 @@ def main():
             if first > 2e-5 and every > 2e-6:
                 break
         else:
-            raise SystemExit(f"{name}: no seed keeps clear of kinks")
+            raise SystemExit(f"{name}: every seed comes too close to a kink")
         metadata = {"layers": "\n".join(layers), "input": "x".join(map(str, shape)), "loss": loss,
                     "optimizer": o["name"], "steps": str(STEPS)}
         metadata.update({key: str(o.get(key, 0.0))
@@ -181,7 +181,7 @@ def main():
         write(path, tensors, metadata)
         total += path.stat().st_size
         print(f"{name}: {path.stat().st_size} bytes, seed {seed}, margins {first:.1e} {every:.1e}")
-    print(f"{total} bytes in all")
+    print(f"{total} bytes in total")
 
 
 if __name__ == "__main__":

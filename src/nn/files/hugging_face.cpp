@@ -159,7 +159,7 @@ void load_gpt2(const fs::path& folder, Parameters& parameters) {
       for (int i = 0; fits && i < shape.rank(); ++i)
         fits = tensor.shape[static_cast<size_t>(i)] == shape[i];
       if (!fits)
-        throw UserError("{}: tensor '{}' is {}, config.json asks for {}", path.string(),
+        throw UserError("{}: tensor '{}' has shape {}, config.json requires {}", path.string(),
                         tensor.name, fmt::join(tensor.shape, "x"), shape.text());
       Parameters::write(*entry, tensor.values, *memory);
       missing.erase(found);

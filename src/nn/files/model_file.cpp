@@ -59,14 +59,15 @@ void take_tensors(const TensorFile& file, const fs::path& path, Parameters& para
     const auto found = missing.find(tensor.name);
     if (found == missing.end())
       throw UserError(
-          "{} holds a tensor '{}' that this network has no place for; is it the model of another "
+          "{} has a tensor '{}' that this network does not have; is it the model of another "
           "network?",
           path.string(), tensor.name);
     const Slot& slot = found->second;
     const std::vector<int64_t> expected = extents(slot.entry->spec.canonical);
     if (tensor.shape != expected)
       throw UserError(
-          "{}: tensor '{}' is {}, this network needs {}; is it the model of another network?",
+          "{}: tensor '{}' has shape {}, this network needs {}; is it the model of another "
+          "network?",
           path.string(), tensor.name, text(tensor.shape), text(expected));
     Parameters::write(*slot.entry, tensor.values, *slot.memory);
     missing.erase(found);

@@ -25,7 +25,7 @@ struct Place {
 };
 
 [[noreturn]] void damaged(const fs::path& path, const std::string& what) {
-  throw UserError("{} is not a whole safetensors file: {}", path.string(), what);
+  throw UserError("{} is not a valid safetensors file: {}", path.string(), what);
 }
 
 uint64_t whole_number(const fs::path& path, const Json& json, const std::string& what) {
@@ -39,7 +39,7 @@ Place place_of(const fs::path& path, const std::string& name, const Json& json, 
       !json.contains("data_offsets"))
     damaged(path, tensor + " lacks dtype, shape or data_offsets");
   if (json["dtype"] != "F32")
-    throw UserError("{}: {} is of type {}, only F32 is read; convert it first", path.string(),
+    throw UserError("{}: {} has type {}; only F32 is supported, convert it first", path.string(),
                     tensor, json["dtype"].dump());
   const Json& offsets = json["data_offsets"];
   if (!json["shape"].is_array() || !offsets.is_array() || offsets.size() != 2)
@@ -94,7 +94,7 @@ void expect_no_gaps(const fs::path& path, std::vector<Place>& places, uint64_t d
     at = place.end;
   }
   if (at != data)
-    damaged(path, fmt::format("{} bytes behind the last tensor belong to none", data - at));
+    damaged(path, fmt::format("{} bytes after the last tensor belong to no tensor", data - at));
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ TensorFile read_safetensors(const fs::path& path) {
     }
     if (!json.is_object()) damaged(path, "__metadata__ is not an object");
     for (const auto& [key, value] : json.items()) {
-      if (!value.is_string()) damaged(path, "__metadata__ holds something that is not text");
+      if (!value.is_string()) damaged(path, "__metadata__ has a value that is not text");
       result.metadata[key] = value.get<std::string>();
     }
   }

@@ -81,13 +81,13 @@ TEST_F(Safetensors, AFileCutShortIsNotRead) {
   for (size_t length = 0; length < whole.size(); ++length) {
     const fs::path cut =
         write("cut", Content(whole.begin(), whole.begin() + static_cast<int64_t>(length)));
-    expect_says(error_of<UserError>([&] { read_safetensors(cut); }), {"cut", "not a whole"});
+    expect_says(error_of<UserError>([&] { read_safetensors(cut); }), {"cut", "not a valid"});
   }
 }
 
 TEST_F(Safetensors, BytesBehindTheLastTensorAreAnError) {
-  expect_says(error_for(header(entry("a", "[1]", "[0,4]")), 5), {"1 bytes behind the last tensor"});
-  expect_says(error_for("{}", 1), {"1 bytes behind"});
+  expect_says(error_for(header(entry("a", "[1]", "[0,4]")), 5), {"1 bytes after the last tensor"});
+  expect_says(error_for("{}", 1), {"1 bytes after"});
 }
 
 TEST_F(Safetensors, AHeaderLongerThanTheFileIsAnError) {
