@@ -39,7 +39,7 @@ TEST_F(JsonOutput, OfBenchHasTheThroughputAndEveryLayer) {
   EXPECT_EQ(bench["layers"][0]["layer"], "dense1+relu1");
 }
 
-TEST_F(JsonOutput, IsEmptyWhereTheCommandFails) {
+TEST_F(JsonOutput, IsEmptyIfTheCommandFails) {
   const Ended ended = lockstep({"train", "no-such-preset", "--json"});
   EXPECT_EQ(ended.code, 2);
   EXPECT_EQ(ended.out, "");

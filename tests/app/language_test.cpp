@@ -63,7 +63,7 @@ class Language : public CommandLine {
   }
 };
 
-TEST_F(Language, LearnsEvaluatesAndWrites) {
+TEST_F(Language, TrainsEvaluatesAndGenerates) {
   const Json summary = trained();
   EXPECT_EQ(summary["ending"], "finished");
   EXPECT_LT(summary["validation_loss"].get<double>(), 3.5);
@@ -96,7 +96,7 @@ TEST_F(Language, LearnsEvaluatesAndWrites) {
   EXPECT_LE(first[0]["tokens"], 40);
 }
 
-TEST_F(Language, StopsAfterSoManySteps) {
+TEST_F(Language, StopsAfterTheGivenNumberOfSteps) {
   trained({"--set", "train.steps=13", "--set", "train.log_every=1"});
   const std::string metrics = read_text(folder() / "run/metrics.jsonl");
   EXPECT_NE(metrics.find("\"train/global_step\":13"), std::string::npos);
@@ -104,7 +104,7 @@ TEST_F(Language, StopsAfterSoManySteps) {
 }
 
 // The saved model is a Hugging Face directory that another run can start from.
-TEST_F(Language, ADirectoryGoesOnWhereItWasSaved) {
+TEST_F(Language, TrainingContinuesFromASavedDirectory) {
   const Json before = trained();
   for (const char* file : {"config.json", "generation_config.json", "vocab.json", "merges.txt",
                            "tokenizer.json", "model.safetensors"})
@@ -134,7 +134,7 @@ TEST_F(Language, TablesAreMergedByATemplateAndSplitByAColumn) {
   EXPECT_TRUE(summary["test_loss"].is_number());
 }
 
-TEST_F(Language, RanksTrainTheSameModelAsOne) {
+TEST_F(Language, RanksTrainTheSameModelAsOneRank) {
   const Arguments common = {"--set", "train.batch=8",  "--set", "parallel.batch=global",
                             "--set", "train.steps=10", "--set", "optimizer.epsilon=0.001"};
   for (const std::string backend : {"threads", "mpi"})
@@ -158,7 +158,7 @@ TEST_F(Language, RanksTrainTheSameModelAsOne) {
 }
 
 // Only the adapted matrices change, and the saved model is a plain GPT-2.
-TEST_F(Language, LoraChangesOnlyTheMatricesItIsAskedTo) {
+TEST_F(Language, LoraChangesOnlyTheListedMatrices) {
   trained();
   const Json summary =
       json({"train", "writer.toml", "--set", "model.from=run/model", "--set", "model.lora_rank=2",
@@ -178,7 +178,7 @@ TEST_F(Language, LoraChangesOnlyTheMatricesItIsAskedTo) {
               {"'attn.c_atn' is not a matrix", "did you mean 'attn.c_attn'"});
 }
 
-TEST_F(Language, SimulatesAndShowsItsMemory) {
+TEST_F(Language, ModelsShowsTheMemoryPerRank) {
   const Ended models = lockstep({"models", "gpt2-medium", "--ranks", "8"});
   EXPECT_EQ(models.code, 0) << models.err;
   expect_says(models.out, {"354,823,168", "Memory per rank, 8 ranks"});
@@ -282,7 +282,7 @@ TEST_F(Language, ShardedDirectoriesAreRead) {
   expect_says(wrong(again), {"../secret", "not a file of this folder"});
 }
 
-TEST_F(Language, OtherVerbsKnowTextToo) {
+TEST_F(Language, OtherVerbsHandleTextData) {
   trained({"--set", "train.steps=2"});
   expect_says(lockstep({"data", "info", "text", "--path", "book.txt"}).out, {"book.txt"});
   expect_says(wrong({"predict", "run", "--data", "text"}), {"lockstep generate run"});
@@ -291,7 +291,7 @@ TEST_F(Language, OtherVerbsKnowTextToo) {
   EXPECT_FALSE(folds.empty());
 }
 
-TEST_F(Language, TokenizeGoesThereAndBack) {
+TEST_F(Language, TokenizeEncodesAndDecodes) {
   EXPECT_EQ(lockstep({"tokenize", "--bytes", "Hi!"}).out, "72 105 33\n");
   EXPECT_EQ(lockstep({"tokenize", "--bytes", "--decode", "72", "105", "33"}).out, "Hi!\n");
   EXPECT_EQ(shell("printf 'Hi!' | lockstep tokenize --bytes --count").out, "3\n");

@@ -10,7 +10,7 @@ namespace {
 
 class Presets : public CommandLine {};
 
-TEST_F(Presets, HaveTheParametersTheyAreKnownFor) {
+TEST_F(Presets, HaveTheExpectedNumbersOfParameters) {
   const std::map<std::string, int64_t> expected = {
       {"cnn-690k", 690'590},
       {"simple-cnn", 320 + 18'496 + 401'536 + 8'256 + 650},
@@ -43,7 +43,7 @@ TEST_F(Presets, TheCnnOfTheStudyIsCountedLayerByLayer) {
   expect_says(lockstep({"models", "cnn-690k"}).out, {"conv1", "26x26x32", "36,992", "690,590"});
 }
 
-TEST_F(Presets, AnyConfigurationMayBeLookedAt) {
+TEST_F(Presets, ModelsDescribesAnyConfiguration) {
   write("my.toml", "[model]\nlayers = [\"conv 8 3x3\", \"dense 4\"]\n[data]\nname = \"images\"\n");
   const Json model = json({"models", "my.toml", "--input", "10x12x3", "--json"});
   EXPECT_EQ(model["parameters"], 8 * 27 + 8 + 8 * 10 * 8 * 4 + 4);
@@ -51,7 +51,7 @@ TEST_F(Presets, AnyConfigurationMayBeLookedAt) {
   EXPECT_EQ(lockstep({"models", "my.toml", "--input", "10by12"}).code, 2);
 }
 
-TEST_F(Presets, AConfigurationPrintedIsTheSameConfiguration) {
+TEST_F(Presets, APrintedConfigurationReadsBackUnchanged) {
   const Ended preset = lockstep({"config", "cnn-690k"});
   EXPECT_EQ(preset.code, 0);
   write("my.toml", preset.out);

@@ -45,7 +45,7 @@ TEST_F(RanksOfAProgram, AKilledMpiexecLeavesNoRankAndNoSharedMemory) {
   for (const fs::path& file : files) EXPECT_FALSE(fs::exists(file)) << file;
 }
 
-TEST_F(RanksOfAProgram, WhatAKilledProgramLeavesIsRemovedByTheNextOne) {
+TEST_F(RanksOfAProgram, TheNextProgramRemovesWhatAKilledOneLeft) {
   const auto process = running({"--ranks", "2"});
   const pid_t rank = rank_processes()[0];
   const std::vector<fs::path> files = shared_files(rank);
@@ -85,7 +85,7 @@ TEST_F(RanksOfAProgram, AFullDiskEndsTheJob) {
   expect_nobody_left();
 }
 
-TEST_F(RanksOfAProgram, StopOnASignalAndGoOnToTheSameBits) {
+TEST_F(RanksOfAProgram, StoppedByASignalResumeToTheSameBits) {
   for (const char* backend : {"mpi", "threads"})
     for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
       fs::remove_all(folder() / "run");
@@ -134,7 +134,7 @@ TEST_F(RanksOfAProgram, MetricsOfAResumedRunHaveEveryStepOnce) {
   for (const auto& [step, times] : steps) EXPECT_EQ(times, 1) << step;
 }
 
-TEST_F(RanksOfAProgram, ThatDivergeTogetherKeepAModel) {
+TEST_F(RanksOfAProgram, KeepAModelWhenTrainingDiverges) {
   for (const char* backend : {"threads", "mpi"}) {
     const Ended ended =
         lockstep(train({"--out", backend, "--ranks", "2", "--backend", backend, "--set",

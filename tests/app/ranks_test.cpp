@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-TEST_F(RanksOfAProgram, EqualOneRankOnThreadsAndOnMpi) {
+TEST_F(RanksOfAProgram, TrainTheSameModelAsOneRankOnThreadsAndOnMpi) {
   const std::string mlp = "model.layers=[\"dense 32 relu\", \"dropout 0.2\", \"dense 10\"]";
   for (const std::string& network : {std::string("seed=1"), mlp}) {
     trained({"--out", "one", "--set", "train.epochs=5", "--set", network});
@@ -26,7 +26,7 @@ TEST_F(RanksOfAProgram, EqualOneRankOnThreadsAndOnMpi) {
   }
 }
 
-TEST_F(RanksOfAProgram, HaveThreadsOfTheirOwn) {
+TEST_F(RanksOfAProgram, CanHaveSeveralThreadsEach) {
   trained({"--out", "one"});
   const Json summary =
       trained({"--out", "many", "--ranks", "2", "--threads", "2", "--baseline", "one"});
@@ -55,7 +55,7 @@ TEST_F(RanksOfAProgram, EveryStrategyRunsOnMpi) {
         << strategy;
 }
 
-TEST_F(RanksOfAProgram, AreFoundWhenMpirunStartedThem) {
+TEST_F(RanksOfAProgram, StartedByMpirunAreDetected) {
   const Ended ended = shell("mpirun --oversubscribe --bind-to none -n 3 " LOCKSTEP_PROGRAM
                             " train digits.toml --quiet --json --out run");
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -112,7 +112,7 @@ TEST_F(RanksOfAProgram, ReadOnlyTheirOwnPart) {
   refused({"--set", "data.name=iris", "--set", "data.limit=0"}, "IDX");
 }
 
-TEST_F(RanksOfAProgram, ScatterGatherDealsOutTheSamplesOfRankZero) {
+TEST_F(RanksOfAProgram, ScatterGatherDistributesTheSamplesOfRankZero) {
   trained({"--set", "train.batch=full", "--out", "one"});
   for (const char* backend : {"threads", "mpi"}) {
     trained({"--set", "train.batch=full", "--ranks", "3", "--backend", backend, "--set",
@@ -151,7 +151,7 @@ TEST_F(RanksOfAProgram, CannotBeReachedFromOtherMachines) {
   process->wait(std::chrono::seconds(25));
 }
 
-TEST_F(RanksOfAProgram, LeaveATraceWithALaneEach) {
+TEST_F(RanksOfAProgram, WriteATraceWithOneLanePerRank) {
   trained({"--out", "run", "--ranks", "2", "--trace"});
   const Json trace = Json::parse(read_text(folder() / "run/trace.json"));
   std::map<int, std::set<std::string>> lanes;
@@ -167,7 +167,7 @@ TEST_F(RanksOfAProgram, LeaveATraceWithALaneEach) {
       EXPECT_TRUE(names.contains(name)) << rank << name;
 }
 
-TEST_F(RanksOfAProgram, GetASlurmScriptThatBashUnderstands) {
+TEST_F(RanksOfAProgram, GetAValidSlurmScript) {
   const Ended ended = shell(
       "lockstep sbatch digits.toml --nodes 2 --ranks-per-node 4 --set \"name=it's\" > job.sh && "
       "bash -n "
@@ -176,7 +176,7 @@ TEST_F(RanksOfAProgram, GetASlurmScriptThatBashUnderstands) {
   expect_says(ended.out, {"--nodes=2", "--ntasks-per-node=4", "--requeue", "USR1"});
 }
 
-TEST_F(RanksOfAProgram, AndTheirMachineIsLookedAt) {
+TEST_F(RanksOfAProgram, DoctorDescribesTheMachine) {
   const Json found = json({"doctor", "--json"});
   for (const char* what : {"cores", "memory", "mpiexec", "sgemm peak, one core", "hurts"})
     EXPECT_TRUE(found.contains(what)) << what;
@@ -229,7 +229,7 @@ TEST_F(RanksOfAProgram, ShowWhereTheyAreBound) {
   expect_says(ended.out, {"oversubscribed"});
 }
 
-TEST_F(RanksOfAProgram, AreBenchedToo) {
+TEST_F(RanksOfAProgram, CanBeBenchmarked) {
   for (const char* backend : {"mpi", "threads"}) {
     const Json figures = json({"bench", "digits.toml", "--ranks", "2", "--backend", backend,
                                "--seconds", "0.2", "--json"});

@@ -50,7 +50,7 @@ class RunsOfAProgram : public CommandLine {
   }
 };
 
-TEST_F(RunsOfAProgram, EachGetsAFolderOfItsOwn) {
+TEST_F(RunsOfAProgram, EachRunGetsItsOwnFolder) {
   ASSERT_EQ(train().code, 0);
   const std::string first = text("runs/points/summary.json");
   EXPECT_EQ(latest(), "points");
@@ -61,7 +61,7 @@ TEST_F(RunsOfAProgram, EachGetsAFolderOfItsOwn) {
   EXPECT_TRUE(fs::exists(folder() / "runs/points-2/model/model.safetensors"));
 }
 
-TEST_F(RunsOfAProgram, AnExistingRunIsNeverReplacedUnasked) {
+TEST_F(RunsOfAProgram, AnExistingRunIsReplacedOnlyWithForce) {
   ASSERT_EQ(train("--out mine").code, 0);
   const std::string before = text("mine/summary.json");
   const Ended again = train("--out mine");
@@ -78,7 +78,7 @@ TEST_F(RunsOfAProgram, AnExistingRunIsNeverReplacedUnasked) {
   expect_says(crossval.err, {"mine already holds a run"});
 }
 
-TEST_F(RunsOfAProgram, VerbsTakeTheNewestWhereNoneIsNamed) {
+TEST_F(RunsOfAProgram, VerbsDefaultToTheNewestRun) {
   const Ended none = shell("lockstep eval");
   EXPECT_EQ(none.code, 2);
   expect_says(none.err, {"runs/latest"});
@@ -93,7 +93,7 @@ TEST_F(RunsOfAProgram, VerbsTakeTheNewestWhereNoneIsNamed) {
   EXPECT_EQ(shell("lockstep report -o x.md").code, 0);
 }
 
-TEST_F(RunsOfAProgram, AnInterruptedOnePrintsTheCommandThatGoesOn) {
+TEST_F(RunsOfAProgram, AnInterruptedRunPrintsTheCommandThatResumesIt) {
   const auto process = endless("a folder");
   process->signal(SIGINT);
   const Ended ended = process->wait();
@@ -121,7 +121,7 @@ TEST_F(RunsOfAProgram, TwoCannotWriteIntoOneFolder) {
   expect_says(resumed.err, {"another run (process "});
 }
 
-TEST_F(RunsOfAProgram, OneThatIsKilledLeavesNoModelOfAnother) {
+TEST_F(RunsOfAProgram, AKilledRunLeavesNoModelOfTheRunItReplaced) {
   ASSERT_EQ(train("--out one").code, 0);
   write("other.toml", std::string(points) + "[optimizer]\nlr = 0.5\n");
   Process process(program({"train", "other.toml", "--out", "one", "--force", "--set",
@@ -170,7 +170,7 @@ TEST_F(RunsOfAProgram, MetricsHaveEveryStepOnceAfterKills) {
   for (const auto& [step, times] : epochs) EXPECT_EQ(times, 1) << "end of an epoch at " << step;
 }
 
-TEST_F(RunsOfAProgram, FlippedBitsAreNoticedByEveryReader) {
+TEST_F(RunsOfAProgram, FlippedBitsAreDetectedByEveryReader) {
   ASSERT_EQ(train("--out one").code, 0);
   const fs::path model = folder() / "one/model/model.safetensors";
   std::vector<uint8_t> bytes = read_bytes(model);
@@ -237,7 +237,7 @@ TEST_F(RunsOfAProgram, AreListedAndRemoved) {
   EXPECT_FALSE(fs::exists(fs::symlink_status(folder() / "runs/latest")));
 }
 
-TEST_F(RunsOfAProgram, WhoseLossRoseSaySo) {
+TEST_F(RunsOfAProgram, ALossThatRoseIsReported) {
   const Ended ended =
       train("--set optimizer.name=sgd --set optimizer.lr=30 --set train.epochs=2 --out bad");
   ASSERT_EQ(ended.code, 0) << ended.err;
@@ -245,14 +245,14 @@ TEST_F(RunsOfAProgram, WhoseLossRoseSaySo) {
   EXPECT_EQ(Json::parse(text("bad/summary.json"))["loss_rose"], true);
 }
 
-TEST_F(RunsOfAProgram, EpochsAreFractionalWhereARunEndedWithinOne) {
+TEST_F(RunsOfAProgram, EpochsAreFractionalIfARunEndsWithinOne) {
   ASSERT_EQ(train("--set train.steps=12 --out part").code, 0);  // 8 steps per epoch
   EXPECT_EQ(Json::parse(text("part/summary.json"))["epochs"], 1.5);
   ASSERT_EQ(train("--out whole").code, 0);
   EXPECT_EQ(Json::parse(text("whole/summary.json"))["epochs"], 3);
 }
 
-TEST_F(RunsOfAProgram, APointOfASimulationHasAFolderOfItsOwn) {
+TEST_F(RunsOfAProgram, EachSimulatedPointHasItsOwnFolder) {
   const std::string simulate =
       "lockstep simulate points.toml --engine analytic --quiet --cluster 10gbe-8x16 ";
   // The first command calibrates, which takes longer on a busy machine.

@@ -76,7 +76,7 @@ TEST_F(Simulating, PredictsExplainsAndSweeps) {
   EXPECT_EQ(virtual_ranks["fold_accuracy"], real["fold_accuracy"]);
 }
 
-TEST_F(Simulating, NamesItsBaselineAndWhereItIsUnsure) {
+TEST_F(Simulating, NamesItsBaselineAndLabelsUncertainPredictions) {
   write("c.toml",
         "about = \"a box\"\n[node]\ncount = 1\ncores = 4\nmemory_gb = 1\n[network]\n"
         "bandwidth_gbit = 1\nlatency_us = 50\n");
@@ -152,7 +152,7 @@ TEST_F(Simulating, NamesItsBaselineAndWhereItIsUnsure) {
   EXPECT_NE(when(), before);
 }
 
-TEST_F(Simulating, SaysWhatIsWrong) {
+TEST_F(Simulating, ExplainsMistakes) {
   const auto says = [&](const Arguments& words, const std::vector<std::string>& parts) {
     const Ended ended = lockstep(words);
     EXPECT_EQ(ended.code, 2) << ended.err;

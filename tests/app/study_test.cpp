@@ -15,7 +15,7 @@ class Studies : public CommandLine {
   }
 };
 
-TEST_F(Studies, LeaveTablesFiguresAndAReportAndKeepWhatIsDone) {
+TEST_F(Studies, WriteTablesFiguresAndAReportAndKeepFinishedRuns) {
   study("[grid]\nseed = [1, 2]\n");
   const Json first = json({"study", "s.toml", "--json", "--out", "st"});
   ASSERT_EQ(first["points"].size(), 2u);
@@ -61,7 +61,7 @@ TEST_F(Studies, DoNotRemoveThroughALink) {
   EXPECT_TRUE(fs::exists(folder() / "elsewhere/seed=1/precious"));
 }
 
-TEST_F(Studies, WithNamesThatArePathsLeaveOtherFoldersAlone) {
+TEST_F(Studies, WithNamesThatArePathsAreRefused) {
   write("victim/summary.json", "{}");
   write("runs/x", "");
   study("[[points]]\nseed = 1\nlabel = \"../../../victim\"\n");
@@ -75,7 +75,7 @@ TEST_F(Studies, WithNamesThatArePathsLeaveOtherFoldersAlone) {
     EXPECT_EQ(entry.path().filename(), "summary.json");
 }
 
-TEST_F(Studies, WithChangedSettingsAreNotSetBesidePublishedFigures) {
+TEST_F(Studies, WithChangedSettingsAreNotComparedWithPublishedFigures) {
   study(
       "[grid]\nseed = [1]\n[[published]]\nlabel = \"seed=1\"\ntotal_seconds = 777\n"
       "[quick]\nset.data.limit = 100\n");
@@ -103,7 +103,7 @@ TEST_F(Studies, AreReportedWithoutTheirDamagedRuns) {
               {"| seed=1 | failed |", "| seed=2 | measured |", "parallel is []"});
 }
 
-TEST_F(Studies, AndRunsThatAreDamagedOrHostileDoNotEndAReport) {
+TEST_F(Studies, AndDamagedOrHostileRunsAreSkippedByReports) {
   ASSERT_EQ(
       lockstep({"train", "iris-mlp", "--quiet", "--set", "train.epochs=1", "--out", "a"}).code, 0);
   write("bad\x1b[2J/summary.json",
@@ -122,7 +122,7 @@ TEST_F(Studies, AndRunsThatAreDamagedOrHostileDoNotEndAReport) {
   expect_says(other.err, {".html .md .csv .tex .svg .png .pdf"});
 }
 
-TEST_F(Studies, RunTheRestWhenAPointCannot) {
+TEST_F(Studies, RunTheOtherPointsWhenOneFails) {
   study("[grid]\nparallel.affinity = [\"none\", \"4095\"]\n");
   const Ended ended = lockstep({"study", "s.toml", "--out", "st"});
   EXPECT_EQ(ended.code, 1);
@@ -139,7 +139,7 @@ TEST_F(Studies, OfUnknownNamesAreExplained) {
   expect_says(ended.err, {"'sede'", "'seed'"});
 }
 
-TEST_F(Studies, OfThePublicationsRunInTheirQuickForm) {
+TEST_F(Studies, ThatAreIncludedRunInTheirQuickForm) {
   const Ended list = lockstep({"study", "--list"});
   int found = 0;
   for (const auto& file : fs::directory_iterator(fs::path(LOCKSTEP_TESTS_FOLDER) / "../studies")) {
@@ -153,7 +153,7 @@ TEST_F(Studies, OfThePublicationsRunInTheirQuickForm) {
   EXPECT_GE(found, 10);
 }
 
-TEST_F(Studies, CrossvalidationsHaveTheSameNumbersOnRanks) {
+TEST_F(Studies, CrossvalidationsHaveTheSameResultsOnSeveralRanks) {
   const Arguments base = {"crossval", "iris-mlp",       "--folds", "4",
                           "--set",    "train.epochs=3", "--quiet", "--json"};
   const auto with = [&](Arguments more) {
@@ -172,7 +172,7 @@ TEST_F(Studies, CrossvalidationsHaveTheSameNumbersOnRanks) {
   EXPECT_EQ(lockstep({"crossval"}).code, 2);
 }
 
-TEST_F(Studies, CrossvalidationsSayWhichBatchAFoldWasTrainedWith) {
+TEST_F(Studies, CrossvalidationsReportTheBatchOfAFold) {
   const Arguments base = {"crossval", "iris-mlp", "--folds", "2",        "--set", "train.epochs=1",
                           "--quiet",  "--ranks",  "2",       "--groups", "1"};
   Arguments as_json = base, as_table = base;

@@ -47,7 +47,7 @@ class TrainingDigits : public CommandLine {
   }
 };
 
-TEST_F(TrainingDigits, LeavesARunBehind) {
+TEST_F(TrainingDigits, WritesARunFolder) {
   const Json summary = trained();
   EXPECT_EQ(summary["ending"], "finished");
   EXPECT_GT(summary["test_accuracy"], 0.6);
@@ -57,14 +57,14 @@ TEST_F(TrainingDigits, LeavesARunBehind) {
     EXPECT_TRUE(fs::exists(folder() / "run" / file)) << file;
 }
 
-TEST_F(TrainingDigits, IsRepeatedBitByBitByTheRunFolder) {
+TEST_F(TrainingDigits, FromARunFolderGivesTheSameBits) {
   trained();
   EXPECT_EQ(lockstep({"train", "run", "--out", "again", "--quiet", "--threads", "2"}).code, 0);
   EXPECT_EQ(read_bytes(folder() / "run/model/model.safetensors"),
             read_bytes(folder() / "again/model/model.safetensors"));
 }
 
-TEST_F(TrainingDigits, WithoutJsonPrintsATableAndProgressElsewhere) {
+TEST_F(TrainingDigits, PrintsATableToStdoutAndProgressToStderr) {
   const Ended ended = lockstep({"train", "digits.toml"});
   EXPECT_EQ(ended.code, 0);
   expect_says(ended.out, {"digits", "parameters", "test loss / accuracy", "runs/digits"});
@@ -87,7 +87,7 @@ TEST_F(TrainingDigits, CanBeEvaluated) {
   EXPECT_EQ(other.code, 2);
 }
 
-TEST_F(TrainingDigits, TellsWhatIsInAPicture) {
+TEST_F(TrainingDigits, PredictsTheClassOfAnImage) {
   trained({"--set", "train.epochs=3"});
   int right = 0;
   for (int64_t row = 0; row < 5; ++row) {

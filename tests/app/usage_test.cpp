@@ -49,7 +49,7 @@ TEST_F(Usage, UnknownVerbsAreCorrected) {
   expect_refused({"data", "shwo", "mnist-sample"}, {"'shwo'", "did you mean 'show'?"});
 }
 
-TEST_F(Usage, TheProgramAlonePrintsShortHelp) {
+TEST_F(Usage, NoArgumentsPrintShortHelp) {
   const Ended ended = lockstep({});
   EXPECT_EQ(ended.code, 0);
   expect_says(ended.out, {"lockstep train cnn-690k", "lockstep --help"});
@@ -107,7 +107,7 @@ TEST_F(Usage, OutputThatCannotBeWrittenIsAFailure) {
   expect_says(ended.err, {"cannot make the folder", "runs"});
 }
 
-TEST_F(Usage, CompletionsAreWhatTheShellUnderstands) {
+TEST_F(Usage, CompletionsAreValidShellCode) {
   const Ended bash = shell("lockstep completion bash > c.bash && bash -n c.bash");
   EXPECT_EQ(bash.code, 0) << bash.err;
   EXPECT_EQ(bash.err, "");

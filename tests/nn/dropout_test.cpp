@@ -29,7 +29,7 @@ TEST(Dropout, DropsNothingAtRateZero) {
   EXPECT_EQ(dropped("dropout 0", 100, Keys(3)), std::vector<float>(300, 1.0f));
 }
 
-TEST(Dropout, DropsItsShareAndMakesUpForIt) {
+TEST(Dropout, DropsAtItsRateAndScalesTheRest) {
   for (const double rate : {0.1, 0.5, 0.9}) {
     const std::vector<float> y = dropped(fmt::format("dropout {}", rate), 10'000, Keys(2));
     double zeros = 0;
@@ -48,7 +48,7 @@ TEST(Dropout, SamplesDropDifferentUnits) {
   EXPECT_FALSE(std::equal(y.begin(), y.begin() + 64, y.begin() + 64));
 }
 
-TEST(Dropout, ASampleDropsTheSameUnitsInWhicheverRowItIs) {
+TEST(Dropout, TheMaskOfASampleDoesNotDependOnItsRow) {
   const std::vector<int64_t> ids = {5, 9}, swapped = {9, 5};
   const std::vector<float> a = dropped("dropout 0.5", 64, {.seed = 1, .epoch = 2, .ids = ids});
   const std::vector<float> b = dropped("dropout 0.5", 64, {.seed = 1, .epoch = 2, .ids = swapped});
@@ -56,7 +56,7 @@ TEST(Dropout, ASampleDropsTheSameUnitsInWhicheverRowItIs) {
   EXPECT_TRUE(std::equal(a.begin() + 64, a.end(), b.begin()));
 }
 
-TEST(Dropout, SeedAndEpochChangeWhatIsDropped) {
+TEST(Dropout, TheMaskDependsOnSeedAndEpoch) {
   const std::vector<int64_t> ids = {5};
   const auto with = [&](uint64_t seed, uint64_t epoch) {
     return dropped("dropout 0.5", 64, {.seed = seed, .epoch = epoch, .ids = ids});

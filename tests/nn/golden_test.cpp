@@ -108,11 +108,11 @@ class Golden : public testing::TestWithParam<std::tuple<std::string, std::string
   std::vector<int32_t> labels_;
 };
 
-TEST_P(Golden, LogitsAreThoseOfPyTorch) {
+TEST_P(Golden, LogitsMatchPyTorch) {
   expect_close(forward(true), values("logits"), 1e-5, "logits");
 }
 
-TEST_P(Golden, LossAndEveryGradientAreThoseOfPyTorch) {
+TEST_P(Golden, LossAndEveryGradientMatchPyTorch) {
   const double loss = values("loss")[0];
   EXPECT_NEAR(gradients().loss / static_cast<double>(rows_), loss, 1e-5 * loss);
   double largest = 0;
@@ -125,7 +125,7 @@ TEST_P(Golden, LossAndEveryGradientAreThoseOfPyTorch) {
                  0.05 * largest);
 }
 
-TEST_P(Golden, WeightsAndStatisticsAfterSomeStepsAreThoseOfPyTorch) {
+TEST_P(Golden, WeightsAndStatisticsAfterTrainingMatchPyTorch) {
   train();
   for (const auto& entry : parameters_.entries())
     expect_close(Parameters::read(entry, parameters_.weights_on_host()),
@@ -136,7 +136,7 @@ TEST_P(Golden, WeightsAndStatisticsAfterSomeStepsAreThoseOfPyTorch) {
   expect_close(forward(false), values("evaluated"), 2e-4, "the logits while evaluating");
 }
 
-TEST_P(Golden, TheFileHoldsEveryParameterAndNoOther) {
+TEST_P(Golden, TheFileHoldsExactlyTheParametersOfTheNetwork) {
   size_t expected = parameters_.entries().size() + parameters_.state_entries().size(), found = 0;
   for (const NamedTensor& t : file_.tensors) found += t.name.starts_with("initial/");
   EXPECT_EQ(found, expected);

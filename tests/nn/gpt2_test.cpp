@@ -59,7 +59,7 @@ const std::string small = "gpt2 layers 2 heads 2 width 8 context 9 vocabulary 19
 
 class Gpt2Networks : public testing::TestWithParam<const char*> {};
 
-TEST_P(Gpt2Networks, ComputeTheSameWhenBlocksAreRecomputed) {
+TEST_P(Gpt2Networks, HaveTheSameGradientsWhenBlocksAreRecomputed) {
   Model kept(small + " dropout 0.2", GetParam());
   Model again(small + " dropout 0.2 recompute", GetParam());
   const auto expected = kept.gradients(), got = again.gradients();
@@ -67,7 +67,7 @@ TEST_P(Gpt2Networks, ComputeTheSameWhenBlocksAreRecomputed) {
   EXPECT_LT(again.program.sequence().needs().stash, kept.program.sequence().needs().stash / 2);
 }
 
-TEST_P(Gpt2Networks, AdaptedByLoraHaveTheGradientsOfDifferences) {
+TEST_P(Gpt2Networks, WithLoraHaveTheGradientsOfFiniteDifferences) {
   Model model(small + " dropout 0 lora 3 alpha 6 on attn.c_attn+mlp.c_proj", GetParam());
   std::set<std::string> names;
   for (const auto& entry : model.parameters.entries()) names.insert(entry.spec.name);
@@ -91,7 +91,7 @@ TEST_P(Gpt2Networks, AdaptedByLoraHaveTheGradientsOfDifferences) {
   }
 }
 
-TEST_P(Gpt2Networks, MergedAreWhatTheyWereAdapted) {
+TEST_P(Gpt2Networks, KeepTheirLossWhenLoraIsMerged) {
   const std::string text = small + " dropout 0 lora 3 alpha 6 on attn.c_attn+attn.c_proj";
   Model adapted(text, GetParam()), plain(small + " dropout 0", GetParam());
   LayerLine line(text);
@@ -107,7 +107,7 @@ TEST_P(Gpt2Networks, MergedAreWhatTheyWereAdapted) {
 INSTANTIATE_TEST_SUITE_P(Devices, Gpt2Networks, testing::Values("cpu", "reference"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(Gpt2Lines, ReadBackWhatTheySay) {
+TEST(Gpt2Lines, AreReadBackUnchanged) {
   const std::string line =
       "gpt2 layers 2 heads 2 width 8 context 9 vocabulary 19 dropout 0.1 recompute lora 3 alpha 6 "
       "on "

@@ -28,7 +28,7 @@ TEST(LayerLines, OneNumberMeansASquare) {
   EXPECT_EQ(texts({"conv 8 3", "maxpool 2"}), (Texts{"conv 8 3x3", "maxpool 2x2"}));
 }
 
-TEST(LayerLines, AKernelTimesAPadMaySay) {
+TEST(LayerLines, AKernelMayHaveAStrideAndPadding) {
   EXPECT_EQ(texts({"conv 8 3x5 stride 2x1 pad same"}), (Texts{"conv 8 3x5 stride 2x1 pad 1x2"}));
   EXPECT_EQ(texts({"maxpool 3 stride 2 pad 1"}), (Texts{"maxpool 3x3 stride 2x2 pad 1x1"}));
 }
@@ -71,11 +71,11 @@ TEST(LayerLines, AMisspelledLayerIsQuotedAndCorrected) {
               {"\"denes 10\"", "'denes'", "did you mean 'dense'?"});
 }
 
-TEST(LayerLines, AWordNearNothingGetsTheWholeList) {
+TEST(LayerLines, AnUnknownWordListsAllLayers) {
   expect_says(error_for({"transformer 12"}), {"expected one of dense, conv, maxpool"});
 }
 
-TEST(LayerLines, WhatIsMissingIsNamed) {
+TEST(LayerLines, AMissingWordIsNamed) {
   expect_says(error_for({"conv"}), {"\"conv\"", "the number of filters is missing"});
   expect_says(error_for({"conv 8"}), {"\"conv 8\"", "the kernel is missing"});
   expect_says(error_for({"conv 8 3 stride"}), {"the stride is missing"});
@@ -85,7 +85,7 @@ TEST(LayerLines, WhatIsMissingIsNamed) {
   expect_says(error_for({}), {"at least one layer"});
 }
 
-TEST(LayerLines, NumbersThatCannotBeAreQuoted) {
+TEST(LayerLines, InvalidNumbersAreQuoted) {
   for (const char* line : {"dense 0", "dense -3", "dense 1.5", "dense ten", "dense 10x",
                            "dense 99999999999999999999", "dense 2000000000"})
     expect_says(error_for({line}), {fmt::format("\"{}\"", line), "whole number of at least 1"});
@@ -97,7 +97,7 @@ TEST(LayerLines, NumbersThatCannotBeAreQuoted) {
   expect_says(error_for({"dropout half"}), {"'half'", "a number was expected"});
 }
 
-TEST(LayerLines, PaddingMustLeaveSomethingToSee) {
+TEST(LayerLines, PaddingMustBeSmallerThanTheWindow) {
   expect_says(error_for({"conv 8 3 pad 3"}), {"padding 3x3", "kernel 3x3"});
   expect_says(error_for({"maxpool 3 pad 2"}), {"padding 2x2", "half of the window 3x3"});
   expect_says(error_for({"conv 8 4 pad same"}), {"'pad same' needs an odd kernel"});
@@ -109,7 +109,7 @@ TEST(LayerLines, NothingMayFollowTheActivation) {
   expect_says(error_for({"dense 10 dropout 0.5"}), {"'dropout' is not understood here"});
 }
 
-TEST(LayerLines, AResidualHasAGrammarOfItsOwn) {
+TEST(LayerLines, MalformedResidualsAreExplained) {
   for (const char* line : {"residual", "residual(", "residual)", "residual(relu) relu",
                            "residual relu", "residuals(relu)"})
     expect_says(error_for({line}), {fmt::format("\"{}\"", line), "expected residual(LINE"});
@@ -118,7 +118,7 @@ TEST(LayerLines, AResidualHasAGrammarOfItsOwn) {
   expect_says(error_for({"residual(relu; drelu)"}), {"'drelu'", "did you mean 'relu'?"});
 }
 
-TEST(LayerLines, ResidualsNestOnlySoDeep) {
+TEST(LayerLines, ResidualsNestedTooDeeplyAreRefused) {
   std::string line = "relu";
   for (int i = 0; i < 9; ++i) line = "residual(" + line + ")";
   EXPECT_EQ(error_for({line}), "no error");

@@ -57,7 +57,7 @@ TEST(Network, ShapesFollowTheUsualArithmetic) {
   EXPECT_EQ(output({"dense 9", "relu", "batchnorm", "dropout 0.1"}, {5, 7, 3}), "9");
 }
 
-TEST(Network, WhatDoesNotFitNamesTheLayerAndBothShapes) {
+TEST(Network, AMismatchNamesTheLayerAndBothShapes) {
   expect_says(error_for({"conv 8 3x3", "maxpool 2", "conv 8 15x15"}),
               {"layer conv2 \"conv 8 15x15\"", "kernel 15x15", "13x13x8"});
   expect_says(error_for({"conv 8 5x5 pad 1"}, {2, 9, 1}), {"5x5", "2x9x1", "padded: 4x11"});
@@ -66,18 +66,18 @@ TEST(Network, WhatDoesNotFitNamesTheLayerAndBothShapes) {
               {"layer flatten1 \"flatten 300\"", "300", "28x28x1", "784"});
 }
 
-TEST(Network, ImagesAreExpectedWhereImagesAreNeeded) {
+TEST(Network, ConvolutionAndPoolingNeedImages) {
   expect_says(error_for({"dense 10", "conv 8 3x3"}), {"layer conv1", "needs an image", "is 10"});
   expect_says(error_for({"maxpool 2"}, {4}), {"layer maxpool1", "needs an image", "is 4"});
 }
 
-TEST(Network, AResidualsBranchesMustAgree) {
+TEST(Network, BranchesOfAResidualMustHaveTheSameShape) {
   expect_says(error_for({"residual(conv 8 3x3 pad 1)"}),
               {"layer residual1", "28x28x8", "28x28x1", "| conv"});
   expect_says(error_for({"residual(dense 5; conv 8 3x3 | relu)"}), {"layer conv1", "is 5"});
 }
 
-TEST(Network, TheLastLayerMustGiveOneOutputAClass) {
+TEST(Network, TheLastLayerMustHaveOneOutputPerClass) {
   const Network network({"dense 9", "relu"}, {4});
   EXPECT_NO_THROW(network.expect_outputs(9, "iris"));
   expect_says(error_of<UserError>([&] { network.expect_outputs(3, "iris"); }),
@@ -110,7 +110,7 @@ TEST(Network, FilesHoldFiltersAndMatricesAsPyTorchDoes) {
   EXPECT_EQ(network.parameters()[2].canonical, (Shape{7, 6 * 8 * 5}));
 }
 
-TEST(Network, CountsTheWorkOfOneSample) {
+TEST(Network, CountsTheFlopsOfOneSample) {
   EXPECT_EQ(Network({"dense 10"}, {784}).flops(), 2.0 * 784 * 10);
   EXPECT_EQ(Network({"conv 8 3x3"}, {10, 10, 2}).flops(), 2.0 * 8 * 8 * 8 * 9 * 2);
   EXPECT_EQ(Network({"residual(dense 6; dense 6 | dense 6)"}, {6}).flops(), 3 * 2.0 * 36);

@@ -41,7 +41,7 @@ TEST(InitialWeights, DependOnTheSeedAlone) {
   EXPECT_NE(initial(network, Init::pytorch, 1), initial(network, Init::pytorch, 2));
 }
 
-TEST(InitialWeights, AreSpreadAsPyTorchDoes) {
+TEST(InitialWeights, AreDistributedAsInPyTorch) {
   const Network network({"conv 32 3x3 relu", "dense 100"}, {12, 12, 4});
   expect_uniform(tensor(network, Init::pytorch, "conv1.weight"), 1 / std::sqrt(36.0));
   expect_uniform(tensor(network, Init::pytorch, "conv1.bias"), 1 / std::sqrt(36.0));
@@ -49,7 +49,7 @@ TEST(InitialWeights, AreSpreadAsPyTorchDoes) {
   expect_uniform(tensor(network, Init::pytorch, "dense1.bias"), 1 / std::sqrt(3200.0));
 }
 
-TEST(InitialWeights, AreSpreadAsKerasDoes) {
+TEST(InitialWeights, AreDistributedAsInKeras) {
   const Network network({"conv 32 3x3 relu", "dense 100"}, {12, 12, 4});
   expect_uniform(tensor(network, Init::keras, "conv1.weight"), std::sqrt(6.0 / (36 + 288)));
   expect_uniform(tensor(network, Init::keras, "dense1.weight"), std::sqrt(6.0 / (3200 + 100)));
@@ -68,13 +68,13 @@ TEST(InitialWeights, NormalisationStartsAsTheIdentity) {
   }
 }
 
-TEST(InitialWeights, NoTwoTensorsShareTheirNumbers) {
+TEST(InitialWeights, DifferBetweenTensors) {
   const Network network({"dense 8", "dense 8"}, {8});
   EXPECT_NE(tensor(network, Init::keras, "dense1.weight"),
             tensor(network, Init::keras, "dense2.weight"));
 }
 
-TEST(Parameters, GoToFilesAndBackUnchanged) {
+TEST(Parameters, SurviveTheRoundTripThroughFiles) {
   const Network network({"conv 5 3x2 relu", "residual(conv 5 1x1)", "batchnorm", "dense 7"},
                         {8, 9, 4});
   Parameters from(network), to(network);
@@ -85,7 +85,7 @@ TEST(Parameters, GoToFilesAndBackUnchanged) {
   EXPECT_TRUE(std::equal(from.weights().begin(), from.weights().end(), to.weights().begin()));
 }
 
-TEST(Parameters, AnImagesValuesAreChannelFirstInFiles) {
+TEST(Parameters, OfADenseLayerOnAnImageAreChannelFirstInFiles) {
   // One output connected to 2x3 pixels of 2 channels; weights are stored pixel by pixel.
   const Network network({"dense 1"}, {2, 3, 2});
   Parameters parameters(network);
@@ -94,7 +94,7 @@ TEST(Parameters, AnImagesValuesAreChannelFirstInFiles) {
             (std::vector<float>{0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11}));
 }
 
-TEST(Parameters, LieInTheArenaAsTheLayersReadThem) {
+TEST(Parameters, StartOnCacheLinesOfTheArena) {
   const Network network({"dense 5", "dense 3"}, {7});
   const Parameters parameters(network);
   std::vector<int64_t> offsets;

@@ -41,7 +41,7 @@ class MicroBatches : public ::testing::TestWithParam<const char*> {
   std::vector<int32_t> labels_;
 };
 
-TEST_P(MicroBatches, InFlightTogetherGiveTheBitsOfOneAfterTheOther) {
+TEST_P(MicroBatches, InFlightTogetherGiveTheSameBitsAsInTurn) {
   const Keys keys(5);
   Parameters parameters(network_);
   parameters.initialise(Init::pytorch, 1);
@@ -66,7 +66,7 @@ TEST_P(MicroBatches, InFlightTogetherGiveTheBitsOfOneAfterTheOther) {
   EXPECT_EQ(got.losses, expected.losses);
 }
 
-TEST_P(MicroBatches, ASlotsOutputsOutliveOtherSlots) {
+TEST_P(MicroBatches, OutputsOfASlotSurviveOtherSlots) {
   const Keys keys(5);
   Parameters parameters(network_);
   parameters.initialise(Init::pytorch, 1);

@@ -45,7 +45,7 @@ TEST(Sequence, FusesConvolutionReluAndPooling) {
             (Names{"batchnorm1+relu1", "layernorm1+relu2"}));
 }
 
-TEST(Sequence, FusesOnlyWhatAKernelDoes) {
+TEST(Sequence, FusesOnlyWhatOneKernelComputes) {
   EXPECT_EQ(Prepared({"conv 4 3x3 tanh", "maxpool 2"}, {8, 8, 1}).names(),
             (Names{"conv1", "tanh1", "maxpool1"}));
   EXPECT_EQ(Prepared({"conv 4 3x3 relu", "maxpool 3"}, {8, 8, 1}).names(),
@@ -61,7 +61,7 @@ TEST(Sequence, FlattenIsNoStep) {
             (Names{"conv1", "dense1"}));
 }
 
-TEST(Sequence, LeavesOutWhatPoolingDiscards) {
+TEST(Sequence, SkipsOutputsThatPoolingDiscards) {
   // 28 -> 26 -> 13 -> 11 -> 5 -> 3 -> 1: the last pooling reads 2x2 of 3x3, and so on back to the
   // first, of whose 13x13 outputs only 10x10 are ever read.
   const Prepared p(
@@ -72,14 +72,14 @@ TEST(Sequence, LeavesOutWhatPoolingDiscards) {
                               256, 256, 256, 1000, 1000, 100, 100, 10}));
 }
 
-TEST(Sequence, KeepsAllThatIsRead) {
+TEST(Sequence, KeepsAllOutputsThatAreRead) {
   const Prepared p(
       {"conv 2 3x3 pad 1 relu", "maxpool 2", "conv 3 3x3 pad 1 relu", "maxpool 2", "dense 10"},
       {28, 28, 1});
   EXPECT_EQ(p.sizes(), (Sizes{784, 14 * 14 * 2, 14 * 14 * 2, 7 * 7 * 3, 7 * 7 * 3, 10}));
 }
 
-TEST(Sequence, TheCallersSamplesAndOutputsAreWhole) {
+TEST(Sequence, NeverCropsTheCallersSamplesAndOutputs) {
   const Prepared p({"maxpool 2 stride 3", "conv 2 1x1"}, {9, 9, 1});
   EXPECT_EQ(p.sizes(), (Sizes{81, 9, 9, 18}));
   EXPECT_EQ(Prepared({"conv 2 3x3"}, {9, 9, 1}).sizes(), (Sizes{81, 98}));
@@ -145,7 +145,7 @@ TEST(Program, FewerRowsThanTheBatchGiveTheSameOutputs) {
   expect_close(program.outputs(), expected, 1e-6, "logits");
 }
 
-TEST(Program, GradientsOfPiecesAddUpToThoseOfTheBatch) {
+TEST(Program, GradientsOfMicroBatchesAddUpToThoseOfTheBatch) {
   const Network network({"conv 3 3x3 relu", "maxpool 2", "layernorm", "dense 4"}, {9, 9, 2});
   const std::vector<float> x = random_floats(8 * 162, 1);
   const std::vector<int32_t> labels = {0, 1, 2, 3, 3, 2, 1, 0};

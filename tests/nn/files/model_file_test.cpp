@@ -67,7 +67,7 @@ TEST_F(ModelFile, OfAnotherInputIsRefused) {
   expect_says(error_into({"dense 3"}, {32, 32, 1}), {"dense1.weight", "3x784", "3x1024"});
 }
 
-TEST_F(ModelFile, ThatCannotBeWrittenIsAFailureAndLeavesTheOldOne) {
+TEST_F(ModelFile, KeepsItsOldContentWhenItCannotBeWritten) {
   Parameters parameters = saved({"dense 3"}, {4});
   const Content old = read_bytes(path());
   {

@@ -54,7 +54,7 @@ TEST_F(Safetensors, ReadBackAsTheyWereWritten) {
   EXPECT_EQ(read.metadata, (Metadata{{"format", "pt"}, {"note", "a\nb"}}));
 }
 
-TEST_F(Safetensors, TheNumbersStartOnAMultipleOfEight) {
+TEST_F(Safetensors, TheDataStartAtAMultipleOfEight) {
   write_file(folder() / "x", safetensors_bytes({{"a", {1}, {7}}}, {}));
   const Content content = read_bytes(folder() / "x");
   EXPECT_EQ((content.size() - sizeof(float)) % 8, 0u);
@@ -68,7 +68,7 @@ TEST_F(Safetensors, TensorsMayBeListedInAnyOrder) {
   EXPECT_EQ(read.tensors[1].values.size(), 2u);
 }
 
-TEST_F(Safetensors, AFileThatIsNotThereIsNamed) {
+TEST_F(Safetensors, AMissingFileIsNamed) {
   expect_says(error_of<UserError>([&] { read_safetensors(folder() / "none"); }),
               {"none", "cannot read"});
   expect_says(error_of<UserError>([&] { read_safetensors(folder()); }), {"cannot read"});
@@ -85,7 +85,7 @@ TEST_F(Safetensors, AFileCutShortIsNotRead) {
   }
 }
 
-TEST_F(Safetensors, BytesBehindTheLastTensorAreAnError) {
+TEST_F(Safetensors, BytesAfterTheLastTensorAreAnError) {
   expect_says(error_for(header(entry("a", "[1]", "[0,4]")), 5), {"1 bytes after the last tensor"});
   expect_says(error_for("{}", 1), {"1 bytes after"});
 }
@@ -155,21 +155,21 @@ TEST_F(Safetensors, TensorsDoNotOverlap) {
               {"overlaps"});
 }
 
-TEST_F(Safetensors, NoBytesBetweenTensorsAreLeftOver) {
+TEST_F(Safetensors, GapsBetweenTensorsAreAnError) {
   expect_says(error_for(header(entry("a", "[1]", "[0,4]") + "," + entry("b", "[1]", "[8,12]")), 12),
               {"bytes 4 to 8 belong to no tensor"});
   expect_says(error_for(header(entry("a", "[1]", "[4,8]")), 8),
               {"bytes 0 to 4 belong to no tensor"});
 }
 
-TEST_F(Safetensors, ANameIsUsedOnce) {
+TEST_F(Safetensors, DuplicateNamesAreAnError) {
   const std::string twice = entry("a", "[1]", "[0,4]") + "," + entry("a", "[1]", "[4,8]");
   expect_says(error_for(header(twice), 8), {"'a' is used twice"});
   const std::string same = entry("a", "[1]", "[0,4]");
   expect_says(error_for(header(same + "," + same), 4), {"'a' is used twice"});
 }
 
-TEST_F(Safetensors, MetadataIsTextByName) {
+TEST_F(Safetensors, MetadataMustBeTexts) {
   for (const char* metadata : {"3", "[]", "null", "\"x\""})
     expect_says(error_for(fmt::format(R"({{"__metadata__":{}}})", metadata), 0),
                 {"__metadata__ is not an object"});
@@ -178,7 +178,7 @@ TEST_F(Safetensors, MetadataIsTextByName) {
                 {"__metadata__", "not text"});
 }
 
-TEST_F(Safetensors, NothingIsAllocatedOnAFilesWordAlone) {
+TEST_F(Safetensors, ClaimedSizesAreCheckedBeforeAllocation) {
   const int64_t before = peak_memory_bytes();
   for (const char* size : {"1000000000", "1000000000000", "1152921504606846976"}) {
     error_for(header(entry("a", fmt::format("[{}]", size), "[0,4]")), 4);
