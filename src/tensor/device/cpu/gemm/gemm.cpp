@@ -214,7 +214,7 @@ void narrow_block(const Gemm& g, int64_t m0, int64_t m1, float* scratch) {
 // Rows m0..m1, columns n0..n1 of the result.
 void block(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch) {
   if (run_thin(g, m0, m1, n0, n1, scratch, scratch_floats)) return;
-  if (g.n <= narrow && m1 - m0 > narrow)
+  if (g.n <= narrow && g.m > narrow)  // of the whole: the choice must not depend on the split
     narrow_block(g, m0, m1, scratch);
   else
     HWY_DYNAMIC_DISPATCH(gemm_block)(g, m0, m1, n0, n1, scratch);

@@ -214,15 +214,16 @@ HWY_EXPORT(narrow_columns);
 
 bool run_thin(const Gemm& g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* scratch,
               int64_t scratch_floats) {
+  // Conditions are about the whole product: they must not depend on how threads split it.
   constexpr int64_t few = 4, many_columns = 32;
   const int64_t k_padded = (g.k + 7) / 8 * 8;
   if (g.k >= 1 && g.k <= few && g.n > few) {
     HWY_DYNAMIC_DISPATCH(shallow_columns)(g, m0, m1, n0, n1);
   } else if (g.n >= 1 && g.n <= few && g.a.column_stride == 1 && g.n * k_padded <= scratch_floats) {
     HWY_DYNAMIC_DISPATCH(narrow_columns)(g, m0, m1, scratch, k_padded);
-  } else if (g.m == 1 && g.a.column_stride == 1 && g.b.row_stride == 1 && n1 - n0 > many_columns) {
+  } else if (g.m == 1 && g.a.column_stride == 1 && g.b.row_stride == 1 && g.n > many_columns) {
     HWY_DYNAMIC_DISPATCH(row_block_dot_b)(g, n0, n1);
-  } else if (g.m == 1 && g.b.column_stride == 1 && n1 - n0 > many_columns) {
+  } else if (g.m == 1 && g.b.column_stride == 1 && g.n > many_columns) {
     for (int64_t j = n0; j < n1; j += scratch_floats)
       HWY_DYNAMIC_DISPATCH(row_block_times_b)(g, j, std::min(n1, j + scratch_floats), scratch);
   } else {
