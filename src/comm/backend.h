@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// What ranks are: processes that MPI connects, or threads of one process.
+// How ranks run: as MPI processes or as threads of one process.
 enum class Backend { mpi, threads };
 template <>
 inline constexpr auto enum_texts<Backend> = std::array{"mpi", "threads"};

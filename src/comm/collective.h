@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// What ranks do together, by the names that messages and profiles use.
+// Operations between ranks. Error messages and profiles use their texts.
 enum class Collective {
   all_reduce,
   reduce,
@@ -14,7 +14,7 @@ enum class Collective {
   scatter,
   all_gather,
   barrier,
-  receive  // of a message from one rank
+  receive  // point to point
 };
 template <>
 inline constexpr auto enum_texts<Collective> =

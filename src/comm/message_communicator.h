@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Collectives as algorithms over messages (algorithms/), for backends that have messages: real and
-// simulated ones run the same code.
+// Collectives built from point-to-point messages (algorithms/). Real and simulated backends run the
+// same code.
 class MessageCommunicator : public Communicator {
  public:
   Request all_reduce(std::span<const float> from, std::span<float> to) override;
@@ -21,13 +21,13 @@ class MessageCommunicator : public Communicator {
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override;
 
  protected:
-  // A tag for the messages of one operation on `bytes` bytes: negative, and not in use by another
-  // operation under way.
+  // Tag for the messages of one operation on `bytes` bytes: negative, and not used by another
+  // operation in flight.
   virtual int tag_for(Collective operation, size_t bytes) = 0;
-  // Begins an operation. `scratch`: memory that the task works on and nobody else keeps.
+  // Starts an operation, which takes ownership of `scratch`, memory that its task works on.
   virtual Request start(Task task, Collective operation, size_t bytes,
                         std::unique_ptr<float[]> scratch) = 0;
-  // Whether the numbers in messages of this size matter; in a simulation they may not.
+  // Whether messages of this size carry data; in a simulation they may only take time.
   virtual bool carries(size_t) const { return true; }
 };
 

@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-// First at full speed, then leaving the core to others (there may be more ranks than cores), at
-// last asleep: a rank that waits long is not in a hurry.
+// Polls at full speed first, then yields the core (there may be more ranks than cores), then
+// sleeps: after a long wait a short delay does not matter.
 void pause(int turn, double waited, double patience) {
   if (turn < 64) return;
   if (waited < patience)

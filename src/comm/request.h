@@ -10,54 +10,54 @@
 
 namespace lockstep {
 
-// A peer was lost, or did not come in time.
+// A peer was lost or did not respond in time.
 class CommunicationFailure : public Failure {
  public:
   using Failure::Failure;
 };
 
-// An operation between ranks that is under way.
+// A communication operation in flight.
 class Operation {
  public:
   virtual ~Operation() = default;
-  // Moves on as far as possible without waiting; true once complete.
+  // Progresses as far as possible without waiting; true once complete.
   virtual bool advance() = 0;
-  // Whether every peer has come; from then on time is spent on moving data, not on waiting.
+  // Whether all peers have arrived; from then on time is spent moving data, not waiting.
   virtual bool met() const = 0;
-  // Who has not come: "rank 2 on host b". Asked once, when time is up; may take a moment.
+  // Peers that have not arrived: "rank 2 on host b". Called once, on timeout; may take a second.
   virtual std::string missing() = 0;
-  // Where time is simulated: stands still until advance() may get further. False: time is real, and
-  // one goes on asking, perhaps after a moment that leaves the answer its way.
+  // Simulated time: blocks until advance() can progress, returns true. Real time: may pause
+  // briefly, returns false; the caller polls again.
   virtual bool block() { return false; }
-  // How long a waiting rank keeps its core busy with asking; MPI moves data only when it is asked.
+  // Seconds during which a waiting rank polls without sleeping. MPI moves data only when polled.
   virtual double patience() const { return 0; }
-  virtual double now() const;  // seconds since some fixed moment
+  virtual double now() const;  // seconds since a fixed point in time
 };
 
-// With a core for each of so many ranks on this machine nobody else wants it, and messages are not
-// kept waiting: asleep, a rank would notice them 50 us late.
+// patience() of `ranks` ranks on this machine: long if each has its own core, because a sleeping
+// rank notices messages up to 50 us late.
 double patience_of(int64_t ranks);
 
-// How long the caller stood still, and why.
+// How long the caller waited, and for what. Seconds.
 struct WaitTimes {
-  double waiting = 0;  // for ranks that had not come yet
+  double waiting = 0;  // for ranks that had not arrived yet
   double moving = 0;   // for data
 };
 
-// What an operation is, for messages; put into words only when there is one to write.
+// Describes an operation in error messages; formatted only when one is written.
 struct OperationName {
   const char* operation;
   size_t bytes = 0;
-  int rank = -1;  // who started it, where that is not said anyway
+  int rank = -1;  // rank that started it; -1: left out of the text
   std::string text() const;
 };
 
-// The handle of an operation; a default one is complete. It must be waited for before the buffers
-// it was given are touched.
+// Handle of an operation; a default-constructed one is complete. Wait for it before using the
+// buffers that were passed to the operation.
 class Request {
  public:
   Request() = default;
-  // A timeout of 0 waits for ever.
+  // A timeout of 0 waits forever.
   Request(std::unique_ptr<Operation> operation, OperationName name, double timeout)
       : operation_(std::move(operation)), name_(name), timeout_(timeout) {}
 
@@ -66,7 +66,7 @@ class Request {
     return !operation_;
   }
   bool block() { return !operation_ || operation_->block(); }
-  // Throws a CommunicationFailure that names who is missing when the time limit is over.
+  // Throws a CommunicationFailure that names the missing peers after the timeout.
   WaitTimes wait();
 
  private:

@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-// A collective written as one plain function that waits for messages with co_await. It runs until
-// a message is not there yet, and goes on from there each time it is advanced: communication that
-// needs no thread of its own and can move on between the layers of a backward pass.
+// A collective written as one plain function that waits for messages with co_await. It suspends
+// when a message has not arrived and resumes in advance(), so communication needs no separate
+// thread and can progress between the layers of a backward pass.
 class Task {
  public:
   struct promise_type {
     Request waiting_for;
-    int steps = -1;  // how often it went on; -1 before the start
+    int steps = -1;  // number of resumes after the first; -1 before the start
     std::exception_ptr error;
 
     Task get_return_object() {
@@ -43,7 +43,7 @@ class Task {
     if (handle_) handle_.destroy();
   }
 
-  int steps() const { return handle_.promise().steps; }  // messages that were waited for
+  int steps() const { return handle_.promise().steps; }  // number of messages waited for so far
 
   bool block() { return handle_.promise().waiting_for.block(); }
 

@@ -82,7 +82,7 @@ Advices advise(Predictor& predictor, const RunConfig& config, int64_t ranks, int
     predictor.cluster.link.bandwidth = link.bandwidth * change.faster_link;
     predictor.cluster.link.latency = link.latency / change.faster_link;
     try {
-      // On as many nodes as before, where ranks are as many.
+      // Same number of ranks: same number of nodes. Otherwise (0) nodes are filled in order.
       const int64_t nodes = change.ranks == ranks ? hosts : 0;
       all.changes.push_back({change.what, predict(change.config, change.ranks, nodes)});
     } catch (const std::exception& error) {

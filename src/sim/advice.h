@@ -7,20 +7,20 @@
 
 namespace lockstep {
 
-// Something one could do about a run, and what it would gain.
+// A possible change to a run and its simulated effect.
 struct Advice {
-  std::string change;        // in words: options to give, or hardware to have
+  std::string change;        // as text: options to set, or hardware to use
   double epoch_seconds = 0;  // simulated, with the change
 };
 
 struct Advices {
-  double epoch_seconds = 0;             // simulated, as the run is
-  std::vector<Advice> changes;          // quickest first
-  std::vector<std::string> impossible;  // changes, each with the reason
+  double epoch_seconds = 0;             // simulated, without changes
+  std::vector<Advice> changes;          // fastest first
+  std::vector<std::string> impossible;  // changes that failed, each with the reason
 };
 
-// Simulates the configuration on `ranks` ranks of `hosts` nodes, and what each of some changes to
-// it would make of it.
+// Simulates the configuration on `ranks` ranks of `hosts` nodes, without changes and with each of
+// several changes.
 Advices advise(Predictor& predictor, const RunConfig& config, int64_t ranks, int64_t hosts);
 
 }  // namespace lockstep

@@ -40,7 +40,7 @@ std::string word(const std::string& key, const TomlValue& value) {
   throw UserError("{}: {} is {}, a text is expected", value.where, key, value.type());
 }
 
-// Numbers of nodes along the dimensions of a network.
+// Sizes of the dimensions of a network.
 std::vector<int> extents(const std::string& key, const TomlValue& value) {
   const auto wrong = [&] {
     return UserError("{}: {} must be a list of 1 to {} whole numbers from 1 to {}, such as [4, 4]",
@@ -121,9 +121,9 @@ void check_stragglers(const Cluster& c, const std::string& where) {
                     c.nodes());
 }
 
-// Sizes that a topology implies must hold the nodes.
+// Checks that the topology has the keys it needs and that its shape matches the number of nodes.
 void check_shape(const Cluster& c, const std::string& source) {
-  // Each factor is at most most_nodes: stops before it can overflow.
+  // Each factor is at most most_nodes, so the product cannot overflow before the loop stops.
   int64_t product = 1;
   for (const int extent : c.shape)
     if (product <= most_nodes) product *= extent;

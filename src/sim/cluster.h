@@ -9,8 +9,8 @@
 namespace lockstep {
 
 struct Link {
-  double bandwidth = 0;  // bytes a second, of payload
-  double latency = 0;    // seconds, from one program to another
+  double bandwidth = 0;  // bytes per second, payload only
+  double latency = 0;    // seconds, program to program
 };
 
 enum class Topology { star, tree, fat_tree, torus, dragonfly };
@@ -18,58 +18,58 @@ template <>
 inline constexpr auto enum_texts<Topology> =
     std::array{"star", "tree", "fat-tree", "torus", "dragonfly"};
 
-// Nodes that are alike.
+// Identical nodes.
 struct NodeKind {
   int count = 1;
   int cores = 1;
-  double speed = 1;   // of a core, against that of the profile's machine
+  double speed = 1;   // of a core, relative to the profile's machine
   double memory = 0;  // bytes
-  int sockets = 1;    // that its cores are on, as many on each
+  int sockets = 1;    // each with the same number of cores
 };
 
-// What goes wrong.
+// Simulated disturbances.
 struct Disturbance {
-  double noise = 0;              // spread of a step's computing time: standard deviation, relative
-  int stragglers = 0;            // so many of the last nodes ...
-  double straggler_speed = 0.5;  // ... compute at this share of their speed
-  double fails_at = 0;           // seconds into training: a node or its link is lost. 0: never
-  double restart = 60;           // seconds until it goes on
+  double noise = 0;              // sigma of the log-normal factor of computing times
+  int stragglers = 0;            // number of slow nodes, counted from the last
+  double straggler_speed = 0.5;  // relative to their normal speed
+  double fails_at = 0;           // seconds into training when a node or its link is lost; 0: never
+  double restart = 60;           // seconds to restart after the failure
 };
 
-// A cluster that may not exist.
+// A cluster to simulate on; it need not exist.
 struct Cluster {
   std::string name, about, source;
   std::vector<NodeKind> kinds;
   Topology topology = Topology::star;
   Link link;               // of a node
   Link uplink;             // tree: of a leaf switch
-  int leaf = 0;            // tree, fat tree: nodes a leaf switch
-  int spines = 1;          // fat tree
-  std::vector<int> shape;  // torus: nodes a dimension; dragonfly: groups, chassis, routers, nodes
-  double message_cpu = 0;  // seconds of a core for each byte received from another node
+  int leaf = 0;            // tree, fat tree: number of nodes per leaf switch
+  int spines = 1;          // fat tree: number of spine switches
+  std::vector<int> shape;  // torus: nodes per dimension; dragonfly: groups, chassis, routers, nodes
+  double message_cpu = 0;  // core seconds per byte received from another node
   Disturbance disturbance;
-  bool is_this_machine = false;  // the one that was measured
+  bool is_this_machine = false;  // the profile's machine
 
   int nodes() const;
-  int slots() const;  // cores of all nodes
+  int slots() const;  // number of cores of all nodes
   const NodeKind& node(int index) const;
   double speed_of(int node) const;  // stragglers included
-  // Which node each rank runs on: node after node, `per_node` each.
+  // Node of each rank: nodes are filled in order, `per_node` ranks each.
   std::vector<int> place(int ranks, int per_node) const;
 };
 
 constexpr int most_nodes = 1'000'000;
 constexpr int64_t most_cores = 100'000'000;  // of all nodes
 
-// Throws a UserError that names file, line and key of what is missing, wrong or absurd.
+// Throws a UserError that names the file, line and key of a missing or invalid value.
 Cluster parse_cluster(const std::string& text, const std::string& source);
-// Sets "noise=0.1" and the like; several with commas between them.
+// Applies settings such as "noise=0.1"; several are separated by commas.
 void disturb(Cluster& cluster, const std::string& assignments);
 
 // One node: the profile's machine.
 Cluster machine_cluster(const std::string& machine, int cores, double memory, int sockets = 1);
 
-// What names the measured machine among clusters.
+// Cluster name of the profile's machine.
 inline constexpr const char* this_machine_cluster = "this";
 
 }  // namespace lockstep

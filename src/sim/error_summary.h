@@ -7,8 +7,7 @@
 
 namespace lockstep {
 
-// How far a prediction is from what was measured. A disturbed one says nothing about the
-// prediction.
+// Error of a prediction. If the measurement was disturbed, it says nothing about the prediction.
 struct CaseError {
   double error = 0;  // relative
   bool disturbed = false;

@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-// A rank whose arithmetic is real and whose time is not.
+// A rank with real arithmetic and virtual time.
 class NumericRank {
  public:
   NumericRank(const SimulatedPoint& point, const NetworkCosts& costs, const Profile& profile,
@@ -26,9 +26,9 @@ class NumericRank {
         cost_(PointCosts(point, costs, profile, cluster).of_rank(rank.ranks.rank())),
         time_(rank.clock, cluster.disturbance.noise, static_cast<uint64_t>(point.config.seed),
               rank.ranks.rank()) {
-    cost_.scale_arithmetic(cost_.typical);  // the time to expect, as predictions say it
+    cost_.scale_arithmetic(cost_.typical);  // expected, not undisturbed times, as in predictions
     cost_.micro_batch +=
-        cost_.load * static_cast<double>(costs.rows);  // samples come with their micro-batch
+        cost_.load * static_cast<double>(costs.rows);  // loading is charged per micro-batch
   }
 
   std::unique_ptr<Device> device() {
@@ -45,7 +45,7 @@ class NumericRank {
   std::vector<std::unique_ptr<Device>> insides_;
 };
 
-// Folds are taken from a queue: whoever asks first in virtual time must be the first to ask.
+// Ranks take folds from a queue and must do so in the order of virtual time.
 class PunctualTime final : public Clock {
  public:
   explicit PunctualTime(VirtualClock& inside) : inside_(inside) {}
@@ -69,7 +69,7 @@ SimulatedJob job_of(const SimulatedPoint& point, const Profile& profile, const C
           .moves_data = true};
 }
 
-// Helper threads have no place in virtual time.
+// Helper threads have no virtual time; TensorBoard files cannot be marked as simulated.
 RunConfig without_helpers(RunConfig config) {
   config.data.workers = 0;
   config.report.tensorboard = false;
@@ -85,7 +85,7 @@ std::string simulate_numerics(const SimulatedPoint& point, const DataSplits& dat
   const RunConfig config = without_helpers(point.config);
   const NetworkCosts costs = known_costs(point, data, profile);
   const SimulatedJob job = job_of(point, profile, cluster, options);
-  // What the time of such a run is made of, without its numbers.
+  // Prediction without numerics, for the figures of the summary.
   const Prediction predicted = simulate_point(point, data, profile, cluster, options);
   return run_apart([&] {
     std::string text;

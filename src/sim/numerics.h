@@ -6,10 +6,9 @@
 
 namespace lockstep {
 
-// Trains for real on virtual ranks, all in one process: their arithmetic is done one after the
-// other, and takes the time that it would take on the cluster. So updates of asynchronous servers
-// come in the order of virtual time. Leaves a run folder, marked as simulated, and returns its
-// summary.json.
+// Trains for real on simulated ranks, all in one process. Their arithmetic is done in turn and
+// takes as much virtual time as it would on the cluster, so asynchronous servers apply updates in
+// the order of virtual time. Writes a run folder marked as simulated and returns its summary.json.
 std::string simulate_numerics(const SimulatedPoint& point, const DataSplits& data,
                               const Profile& profile, const Cluster& cluster,
                               const SimulateOptions& options, const fs::path& folder,

@@ -16,7 +16,7 @@ double memory_of_machine() {
          static_cast<double>(::sysconf(_SC_PAGE_SIZE));
 }
 
-// That its cores are on; 1 where they are not on all alike.
+// Number of sockets; 1 if they have different numbers of cores.
 int sockets_of_machine() {
   std::map<int, int> cores_of;
   for (const Core& core : allowed_cores()) ++cores_of[core.package];
@@ -25,7 +25,7 @@ int sockets_of_machine() {
   return static_cast<int>(cores_of.size());
 }
 
-// What writing a checkpoint takes here.
+// Seconds to write a checkpoint on this machine.
 double checkpoint_seconds(const RankMemory& memory) {
   const ScratchFolder scratch(profile_path().parent_path());
   const std::vector<uint8_t> content(static_cast<size_t>(memory.weights + memory.optimizer), 1);
@@ -70,7 +70,7 @@ Prediction Predictor::predict(const SimulatedPoint& point) {
   const Measuring measuring = measuring_for(point);
   const std::string start = time_text();
   const int64_t before = profile.new_measurements;
-  // On a machine that stays busy, trying everything several times would only take long.
+  // On a machine that stays busy, repeated attempts would only take longer.
   const NetworkCosts costs = costs_for(point, data, profile, measuring, machine_is_busy_ ? 1 : 3);
   machine_is_busy_ = machine_is_busy_ || !costs.quietness.quiet();
   if (profile.new_measurements > before) write_profile(profile_path(), profile);

@@ -17,14 +17,14 @@ struct ShippedCluster {
 };
 const std::vector<ShippedCluster>& shipped_clusters();
 
-// By name, by path, or "this": the machine of the profile.
+// Finds a cluster by name, by path, or as "this": the machine of the profile.
 Cluster find_cluster(const std::string& name_or_path, const Profile& profile);
 
-// All that predictions are made from.
+// Inputs of predictions.
 struct Predictor {
   Profile profile;
-  bool own = true;           // the profile is this machine's: what it lacks is measured
-  bool recalibrate = false;  // what is needed is measured again, once
+  bool own = true;           // the profile is this machine's: missing costs are measured
+  bool recalibrate = false;  // needed costs are measured again, once
   Cluster cluster;
   DataSplits data;
   SimulateOptions how;
@@ -34,7 +34,7 @@ struct Predictor {
 
  private:
   Measuring measuring_for(const SimulatedPoint& point);
-  std::set<std::string> looked_at_;  // networks whose costs are as good as they get now
+  std::set<std::string> looked_at_;  // networks that need not be measured any more
   bool machine_is_busy_ = false;
 };
 

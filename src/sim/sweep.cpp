@@ -22,7 +22,8 @@ std::string key_of(const RunConfig& c, int64_t ranks) {
                      c.device.threads, c.train.batch);
 }
 
-// Predictions of another profile, cluster or configuration do not count.
+// Digest of configuration, profile, engine and the cluster's name, size and link. Kept predictions
+// with another digest are ignored.
 std::string origin(const RunConfig& config, const Predictor& predictor) {
   const Cluster& c = predictor.cluster;
   const std::string text =

@@ -4,13 +4,13 @@
 
 namespace lockstep {
 
-// What the best way must keep to.
+// Limits on the results of a sweep.
 struct SweepLimit {
-  double seconds = 0;    // total time: then the fewest nodes win. 0: the least time wins
-  int64_t nodes = 0;     // at most; 0: all
-  double memory_gb = 0;  // of a rank, at most; 0: what nodes have
+  double seconds = 0;    // total time; then fewest nodes first. 0: no limit, fastest first
+  int64_t nodes = 0;     // at most; 0: no limit
+  double memory_gb = 0;  // per rank, at most; 0: memory of the nodes
 };
-// "time=600", "nodes=4", "memory_gb=2".
+// Sets one limit: "time=600", "nodes=4" or "memory_gb=2".
 void set_limit(SweepLimit& limit, const std::string& assignment);
 
 struct SweepSpace {
@@ -26,8 +26,8 @@ struct SweepEntry {
   double step_seconds = 0, total_seconds = 0, memory_bytes = 0;
 };
 
-// Predicts every combination that fits, best first. What `file` has of an interrupted sweep of the
-// same space is kept.
+// Predicts every combination that fits, best first. Points that `file` already has, from an
+// interrupted sweep of the same configuration, profile and cluster, are not simulated again.
 std::vector<SweepEntry> sweep(const RunConfig& config, Predictor& predictor,
                               const SweepSpace& space, const SweepLimit& limit,
                               const fs::path& file, const Say& say);

@@ -20,18 +20,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Short: many rounds meet more of the quiet moments of a shared machine than a few long ones.
+// Short, because many short rounds meet more quiet moments of a shared machine than a few long
+// ones.
 constexpr double seconds_a_round = 1, seconds_for_costs = 0.4;
 constexpr double patience = 12;  // seconds per point and round
 constexpr int most_attempts = 5;
 
-// Steps of a real run. Seconds.
+// Step times of a real run, in seconds.
 struct RealRun {
   double median = 0, undisturbed = 0;
   Quietness quietness;
 };
 
-// Of the point, as 'lockstep bench' makes them.
+// Runs steps of the point with 'lockstep bench'.
 RealRun real_run(const SimulatedPoint& point, const fs::path& scratch, DisturbanceWatch& watch) {
   const fs::path config = scratch / "config.toml", log = scratch / "bench.json";
   write_file(config, to_toml(point.config));
@@ -52,7 +53,7 @@ RealRun real_run(const SimulatedPoint& point, const fs::path& scratch, Disturban
   return run;
 }
 
-// Those that nothing disturbed, or all where there are none.
+// The undisturbed runs, or all runs if there are none.
 std::vector<RealRun> best_of(const std::vector<RealRun>& runs) {
   std::vector<RealRun> quiet;
   for (const RealRun& run : runs)
@@ -66,7 +67,7 @@ std::vector<double> each(const std::vector<RealRun>& runs, double RealRun::*seco
   return all;
 }
 
-// Two undisturbed runs were as quick as each other.
+// Whether the two fastest undisturbed runs agree within 2%.
 bool are_confirmed(const std::vector<RealRun>& runs) {
   std::vector<double> seconds = each(best_of(runs), &RealRun::undisturbed);
   std::ranges::sort(seconds);
@@ -120,9 +121,10 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   if (!cluster.is_this_machine)
     throw UserError("--validate runs for real, on this machine; use --cluster this");
   how.loading = false;
-  // Of these rounds alone: what was measured in a quieter hour would be too quick for them. Costs
-  // of a network even for each point alone, in turns with its runs: the quickest of many
-  // measurements would be too quick for a few runs. Of short steps even a few runs are many.
+  // Use only measurements of these rounds: those of a quieter hour would be too fast. Costs of a
+  // network are kept per point and measured in turn with its runs, because the minimum of many
+  // measurements would be too fast for a few runs. Short steps use the costs of all points: even a
+  // few runs contain many of them.
   Profile nothing = profile;
   nothing.threads.clear();
   nothing.mpi.clear();
@@ -137,7 +139,7 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
   for (int round = 1; round <= rounds; ++round) {
     say(fmt::format("validating: round {} of {}", round, rounds));
     for (size_t i = 0; i < points.size(); ++i) {
-      if (i % 3 == 0) {  // now and then, as all else: a disturbed moment must not meet all of it
+      if (i % 3 == 0) {  // repeated, so that a short disturbance does not meet all samples
         refine_tables(together, say);
         keep_better_tables(profile.threads, profile.threads_quietness, together.threads,
                            together.threads_quietness);

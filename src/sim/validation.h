@@ -9,15 +9,15 @@
 
 namespace lockstep {
 
-// A prediction and what real runs took.
+// A prediction and the measurements of real runs.
 struct Validated {
   SimulatedPoint point;
   Prediction predicted;
   double measured = 0;              // seconds per step, median
   double measured_undisturbed = 0;  // the same, undisturbed
-  std::string disturbed_by;         // empty: there were runs that nothing disturbed
-  // Calibration times steps of one rank, and short steps of two; a prediction for these is no
-  // proof that others are right.
+  std::string disturbed_by;         // empty: real runs and costs were undisturbed
+  // Calibration measures whole steps of one rank; predicting these does not show that other
+  // predictions are right.
   bool step_was_calibrated = false;
 
   double error() const { return predicted.step_seconds / measured - 1; }
@@ -28,9 +28,9 @@ struct Validated {
 };
 nlohmann::ordered_json to_json(const Validated& validated);
 
-// Measures kernels and runs steps for real in turns, `rounds` times, so that both meet the same
-// neighbours. What was disturbed is repeated and, if there is nothing better, labelled. Batches are
-// held in memory. The results are added to the log in the cache folder.
+// Measures kernels and runs real steps in turn, `rounds` times, so that both meet the same
+// disturbances. Disturbed runs are repeated and, if none is undisturbed, labelled. Batches are held
+// in memory. The results are appended to the log in the cache folder.
 std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const DataSplits& data,
                                 Profile& profile, const Cluster& cluster, SimulateOptions how,
                                 int rounds, const Say& say);

@@ -1,4 +1,4 @@
-// What each algorithm sends, as its header and docs/parallel.md say.
+// Messages and bytes that each algorithm sends, as stated in its header and in docs/parallel.md.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -31,9 +31,9 @@ class CountingChannel final : public Channel {
 
 using Algorithm = Task (*)(Channel&, std::span<float>, int);
 
-// Runs it on every rank and checks the sum, steps and bytes.
+// Runs the algorithm on every rank and checks the sum, the steps and the bytes.
 void expect_sends(int size, Algorithm algorithm, int64_t steps) {
-  constexpr int64_t floats = 840;  // divides by all sizes used
+  constexpr int64_t floats = 840;  // divisible by all sizes used
   run_thread_ranks(size, 60, [&](Communicator& ranks) {
     CountingChannel counting(ranks);
     std::vector<float> data(floats);

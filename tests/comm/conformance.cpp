@@ -62,7 +62,7 @@ void check_sums(Communicator& ranks, size_t count) {
          "reduce-scatter" + length);
 }
 
-// With numbers that round: the order of additions shows.
+// With values that round, so that the order of additions matters.
 void check_reduce_scatter_and_all_gather(Communicator& ranks, size_t count) {
   std::vector<float> data(count), together(count), sum(count);
   for (size_t i = 0; i < count; ++i)
@@ -95,7 +95,7 @@ void check_copies(Communicator& ranks, size_t count) {
     ranks.broadcast(std::as_writable_bytes(std::span(data)), root).wait();
     expect(data == values_of(root, count), ranks, "broadcast" + length);
 
-    // Uneven segments: rank r has count + r of them.
+    // Uneven blocks: rank r's has count + r floats.
     std::vector<int64_t> counts;
     std::vector<float> all;
     for (int r = 0; r < size; ++r) {
@@ -125,7 +125,7 @@ void check_copies(Communicator& ranks, size_t count) {
   }
 }
 
-// The sum of numbers that round: the same bits everywhere, and neighbours first.
+// Sums of values that round: bit-identical on all ranks, and neighbours are added first.
 void check_rounding(Communicator& ranks) {
   const auto number = [](int rank, size_t i) {
     return 1.0f / static_cast<float>(3 + rank * 7 + static_cast<int>(i));
@@ -161,7 +161,7 @@ void check_messages(Communicator& ranks) {
     sent.wait();
     expect(in == values_of(previous, count), ranks, "a message round the ring");
   }
-  // Two tags, received against the order they were sent in.
+  // Two tags, received in reverse order.
   if (rank == 0) {
     const int first = 1, second = 2;
     Request a = ranks.send(std::as_bytes(std::span(&first, 1)), 1, 1);
@@ -176,7 +176,7 @@ void check_messages(Communicator& ranks) {
     a.wait();
     expect(first == 1 && second == 2, ranks, "the tag of a message");
   }
-  // From whoever is first.
+  // From any rank, in order of arrival.
   if (rank == 0) {
     int sum = 0;
     for (int i = 1; i < size; ++i) {
@@ -192,7 +192,7 @@ void check_messages(Communicator& ranks) {
   }
 }
 
-// Several under way at once, finished in another order.
+// Several operations in flight, completed in reverse order.
 void check_overlap(Communicator& ranks) {
   std::vector<std::vector<float>> data;
   std::vector<Request> requests;
@@ -206,7 +206,7 @@ void check_overlap(Communicator& ranks) {
     expect(data[k] == sum_of(ranks.size(), 1000 + k), ranks, "all-reduces that overlap");
 }
 
-// Counts are given for the call only, not until the operation is over.
+// Counts are valid during the call only, not until the operation completes.
 void check_many_under_way(Communicator& ranks) {
   constexpr size_t operations = 100;
   const auto size = static_cast<size_t>(ranks.size());
@@ -257,7 +257,7 @@ void check_split(Communicator& ranks) {
   const std::unique_ptr<Communicator> half = ranks.split(color, -ranks.rank());
   const int members = (ranks.size() + 1 - color) / 2;
   expect(half->size() == members, ranks, "the size of a split group");
-  // Keys run backwards, so ranks do.
+  // Keys are descending, so the order of ranks is reversed.
   expect(half->rank() == members - 1 - ranks.rank() / 2, ranks, "the order of a split group");
   float sum = static_cast<float>(ranks.rank()), expected = 0;
   half->all_reduce(std::span(&sum, 1), std::span(&sum, 1)).wait();
@@ -265,7 +265,7 @@ void check_split(Communicator& ranks) {
   expect(sum == expected, ranks, "the sum over a split group");
 }
 
-// Memory whose pages are there once they are written to.
+// Memory whose pages are allocated when they are first written.
 class SparseMemory {
  public:
   explicit SparseMemory(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
@@ -287,10 +287,10 @@ class SparseMemory {
   size_t bytes_;
 };
 
-constexpr int64_t large = (int64_t{1} << 31) + (1 << 20);  // bytes: more than an int counts
+constexpr int64_t large = (int64_t{1} << 31) + (1 << 20);  // bytes, more than an int can count
 constexpr int64_t small = 4096;
 
-// Both ends, and where a count of bytes leaves 30, 31 and 32 bits (floats).
+// Indices of floats: both ends, and around byte offsets of 2^30 and 2^31.
 constexpr std::array<size_t, 8> marked = {0,
                                           (1u << 28) - 1,
                                           1u << 28,
@@ -304,7 +304,8 @@ void mark(std::span<float> data, float base) {
   for (size_t k = 0; k < marked.size(); ++k) data[marked[k]] = base + static_cast<float>(k);
 }
 
-// What mark left there, times `times`, of marks in [begin, end); their neighbours are 0.
+// Expects the values of mark() times `times` at marks in [begin, end), and 0 at some places
+// between.
 void expect_marks(std::span<const float> data, float base, float times, const Communicator& ranks,
                   const std::string& what, size_t begin = 0, size_t end = SIZE_MAX) {
   for (size_t k = 0; k < marked.size(); ++k) {
@@ -340,7 +341,7 @@ void check_large_messages_between_two(Communicator& ranks, const SparseMemory& m
   expect_marks(floats, 30, 1, ranks, "a large broadcast");
 }
 
-// Rank 0's segment is large, rank 1's small and behind it.
+// Rank 0's block is large; rank 1's is small and behind it.
 void check_large_gathers(Communicator& ranks, const SparseMemory& memory) {
   const std::vector<int64_t> counts = {large, small};
   const Bytes all = memory.bytes(large + small), first = all.first(large), last = all.last(small);
@@ -394,12 +395,12 @@ void check_large_sums(Communicator& ranks, const SparseMemory& memory) {
                static_cast<size_t>(part.end));
 }
 
-// Rank 0 reads more than an int counts, rank 1 the end of it.
+// Rank 0 reads more bytes than an int can count, rank 1 the end of the file.
 void check_large_file(Communicator& ranks, const SparseMemory& memory) {
   namespace fs = std::filesystem;
   const std::vector<std::string> names =
       gather_texts(ranks, fmt::format("lockstep-large-{}", ::getpid()));
-  // Holes of a file there are read without memory for them.
+  // Holes of a file in /dev/shm are read without allocating memory.
   const fs::path path = fs::path("/dev/shm") / names[0];
   if (ranks.rank() == 0) {
     std::ofstream file(path, std::ios::binary);
@@ -423,7 +424,7 @@ void check_large_file(Communicator& ranks, const SparseMemory& memory) {
 
 bool large_messages_fit() {
 #ifdef __SANITIZE_THREAD__
-  return false;  // it keeps a multiple of every byte
+  return false;  // its shadow memory is a multiple of the data
 #endif
   std::ifstream memory("/proc/meminfo");
   std::string key;

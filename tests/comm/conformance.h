@@ -4,13 +4,13 @@
 
 namespace lockstep {
 
-// What every backend must do, called on each rank of a group. Throws where it does not hold, since
-// it also runs in processes that GoogleTest does not see.
+// Checks what every backend must do; called on each rank of a group. Throws on failure, because it
+// also runs in processes without GoogleTest.
 void check_conformance(Communicator& ranks);
 
-// Every operation on more than 2 GB, between two ranks. A rank holds 2.2 GB for that.
+// Checks every operation on more than 2 GB, between two ranks. Each rank needs 2.2 GB.
 void check_large_messages(Communicator& ranks);
-// Whether this machine has the memory to spare.
+// Whether this machine has enough free memory.
 bool large_messages_fit();
 
 }  // namespace lockstep

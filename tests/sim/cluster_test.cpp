@@ -36,7 +36,7 @@ TEST(Clusters, MayMixNodesAndHaveStragglers) {
   EXPECT_DOUBLE_EQ(c.speed_of(1), 0.5);
 }
 
-// Products of sizes that are each in range, and numbers that no integer holds.
+// Products of sizes that are each in range, and numbers too large for an integer.
 TEST(Clusters, RefuseSizesThatOverflow) {
   const auto refused = [](const std::string& node, const std::string& network,
                           const std::vector<std::string>& expected) {
@@ -54,7 +54,7 @@ TEST(Clusters, RefuseSizesThatOverflow) {
   const auto torus = [&](const std::string& shape, const std::string& expected) {
     refused(good_node, "bandwidth_gbit = 1\ntopology = \"torus\"\nshape = " + shape, {expected});
   };
-  torus("[99999999999999999999]", "c.toml line");  // no TOML integer
+  torus("[99999999999999999999]", "c.toml line");  // too large for a TOML integer
   torus("[4294967297, 4]", "from 1 to 1000000");
   torus("[2.5, 2]", "whole numbers");
   torus("[]", "whole numbers");
@@ -115,7 +115,7 @@ TEST(Clusters, SayWhatIsWrongAndWhere) {
   expect_user_error([&] { disturb(c, "stragglers=99"); }, {"8 nodes"});
 }
 
-// Only the nodes in use are simulated, so that a few ranks on a huge cluster are predicted at once.
+// Only the nodes in use are simulated, so predictions for a few ranks of a huge cluster are fast.
 TEST(Clusters, OfAMillionNodesAnswerAsSmallOnes) {
   const FixedProfile fixed;
   const auto predicted = [&](int nodes, const std::string& network, Engine engine) {
@@ -168,7 +168,7 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   const std::string good = read_text(path);
   refused("hello", "is not a profile");
   refused("{\"lockstep_profile\": 99}", "version 99");
-  refused("{\"lockstep_profile\": 6}", "version 6");  // says nothing of disturbances
+  refused("{\"lockstep_profile\": 6}", "version 6");  // does not record disturbances
   refused("{\"lockstep_profile\": 9, \"machine\": \"x\"}", "damaged");
   refused(good.substr(0, good.size() / 2), "is not a profile");
 }

@@ -65,7 +65,7 @@ struct FixedProfile {
   }
 };
 
-// Two cores; time passes and work is done when a test says so.
+// Two cores; time passes and work is done only when a test says so.
 class FakeMachine final : public ObservedMachine {
  public:
   struct Work {
@@ -89,7 +89,7 @@ class FakeMachine final : public ObservedMachine {
     return arithmetic_now;
   }
 
-  // Others use a core, whatever is measured.
+  // Other programs use a core during every measurement.
   void stay_busy() { always_busy_ = true; }
 
   Arithmetic arithmetic_now{2e-6, 2e-6};

@@ -45,7 +45,7 @@ Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   const auto buffer =
       std::make_unique_for_overwrite<float[]>(std::min(segment_floats, data.size()));
-  // A part travels round the ring and grows by each rank's share ...
+  // Reduce-scatter: each part travels around the ring, and every rank adds its values.
   for (int step = 0; step < size - 1; ++step) {
     const std::span<float> out = cut(data, size, (rank - step + size) % size);
     const std::span<float> in = cut(data, size, (rank - step - 1 + 2 * size) % size);
@@ -57,7 +57,7 @@ Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
     }
     for (Request& request : sent) co_await std::move(request);
   }
-  // ... and then, complete, round it once more.
+  // All-gather: the complete parts travel around the ring once more.
   for (int step = 0; step < size - 1; ++step) {
     const std::span<float> out = cut(data, size, (rank + 1 - step + size) % size);
     const std::span<float> in = cut(data, size, (rank - step + size) % size);
@@ -72,8 +72,8 @@ namespace {
 
 constexpr int everyone = -1;
 
-// With the neighbour at distance 1, 2, 4, ... each keeps and completes one half of what is left;
-// then, the same way back, complete halves go to everyone, or towards the root.
+// Exchanges with peers at distance 1, 2, 4, ...: each rank keeps and sums one half of its remaining
+// elements. Then, in reverse order, complete halves go to all ranks or towards the root.
 Task by_halving(Channel& ranks, std::span<float> data, int root, int tag) {
   const int size = ranks.size(), rank = ranks.rank();
   const auto buffer =
@@ -104,7 +104,7 @@ Task by_halving(Channel& ranks, std::span<float> data, int root, int tag) {
       for (Request& request : send_segments(ranks, cut(whole, 2, half), peer, tag))
         moving.push_back(std::move(request));
     for (Request& request : moving) co_await std::move(request);
-    if (away) co_return;  // its part is given
+    if (away) co_return;  // its part has been sent
   }
 }
 

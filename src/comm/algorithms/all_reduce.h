@@ -5,32 +5,32 @@
 
 namespace lockstep {
 
-// Messages are cut into segments that fit the second-level cache: while one is added, the next is
-// on its way.
+// Messages are sent in segments that fit the second-level cache: while one is added, the next is in
+// flight.
 constexpr size_t all_reduce_segment = 512 * 1024;  // bytes
 
-// All-reduce of n floats among p ranks, in place. What each rank sends:
+// In-place all-reduce of n floats on p ranks. Each rank sends:
 //
 //   algorithm          steps         floats            sizes
 //   ring               2 (p - 1)     2 n (p - 1) / p   any
 //   halving-doubling   2 log2 p      2 n (p - 1) / p   powers of two
 //
-// Every element is summed in one place and then copied, so all ranks hold the same bits.
-// Halving-doubling adds neighbours first, (0+1)+(2+3): the tree of mode "reproducible".
+// Every element is summed on one rank and then copied, so results are bit-identical on all ranks.
+// Halving-doubling adds neighbouring ranks first, (0+1)+(2+3): the tree of mode "reproducible".
 Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag);
 Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int tag);
 
-// The better one for this number of ranks.
+// Halving-doubling if the number of ranks is a power of two, else the ring.
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag);
 
-// The sum at the root; what the others hold is lost. Powers of two halve as above, and then send
-// their parts to the root (below 1.5 n floats, 2 log2 p steps); other sizes send whole arrays up a
-// tree (log2 p steps).
+// Sum at the root; the arrays of other ranks are overwritten. Power-of-two groups halve as above,
+// then send their parts towards the root (fewer than 1.5 n floats per rank, 2 log2 p steps). Other
+// groups send whole arrays up a tree (log2 p steps).
 Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag);
 
-// `to`: this rank's part (part_of) of the sum. Each rank sends the others their parts: n (p - 1) /
-// p floats in p - 1 messages. Parts are added neighbours first, as an all-reduce of a power of two
-// adds them: reduce-scatter and all-gather then give its bits.
+// `to` receives this rank's part (part_of) of the sum. Each rank sends every peer its part, in
+// total n (p - 1) / p floats. Neighbouring ranks are added first, so in power-of-two groups
+// reduce-scatter and all-gather give the same bits as all-reduce.
 Task reduce_scatter_by_messages(Channel& ranks, std::span<const float> from, std::span<float> to,
                                 int tag);
 

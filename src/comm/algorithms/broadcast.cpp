@@ -12,19 +12,20 @@ size_t segments(size_t bytes) { return (bytes + broadcast_segment - 1) / broadca
 int64_t log2_above(int64_t ranks) { return std::bit_width(static_cast<uint64_t>(ranks - 1)); }
 
 struct Family {
-  int parent = -1;  // none: the root
+  int parent = -1;  // -1: the root
   std::vector<int> children;
 };
 
-// Places count from the root.
+// Places are ranks counted from the root.
 Family in_chain(int place, int size) {
   Family family{.parent = place - 1, .children = {}};
   if (place + 1 < size) family.children.push_back(place + 1);
   return family;
 }
 
-// Of a range of places the first gives to the first of both parts of the others, which are cut at
-// the roundest place: ranks of a node are neighbours, and from rank 0 few messages leave it.
+// The first place of a range sends to the first place of each of two parts of the rest. The cut is
+// at the place divisible by the highest power of two: ranks of a node are neighbours, so with root
+// 0 few messages leave a node.
 Family in_binary_tree(int place, int size) {
   Family family;
   for (int first = 0, last = size - 1; true;) {
@@ -90,7 +91,8 @@ Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
     const size_t begin = index * broadcast_segment;
     return data.subspan(begin, std::min(broadcast_segment, data.size() - begin));
   };
-  // Few at a time, so that segments arrive one after the other; a rank is ready for more.
+  // Two sends in flight per child, so that segments arrive in turn; up to 8 receives are posted
+  // ahead.
   const size_t under_way = 2 * family.children.size(), expected = 8;
   std::deque<Request> arriving, leaving;
   for (size_t i = 0, next = 0; i < count; ++i) {

@@ -5,15 +5,15 @@
 
 namespace lockstep {
 
-// How a broadcast reaches p ranks. Large messages go in n segments, each sent on while the next
-// arrives.
+// Algorithms for a broadcast to p ranks. Large messages are sent in n segments; each is forwarded
+// while the next arrives.
 //
-//   way        steps of one segment      for
-//   binomial   log2 p, of the whole    a single segment, or two ranks
-//   chain      n + 2 (p - 2)           many segments, few ranks
-//   binary     2 n + 4 (log2 p - 1)    many ranks
+//   way        steps, one segment each   used for
+//   binomial   log2 p, whole message     a single segment, or two ranks
+//   chain      n + 2 (p - 2)             many segments, few ranks
+//   binary     2 n + 4 (log2 p - 1)      many ranks
 //
-// (Two segments are under way to a rank at a time and share the wire.)
+// (Two segments per receiver are in flight at a time and share the link.)
 enum class BroadcastWay { binomial, chain, binary };
 
 constexpr size_t broadcast_segment = 128 * 1024;  // bytes

@@ -3,8 +3,8 @@
 namespace lockstep {
 namespace {
 
-// The rank at this distance ahead of this one, or behind it (negative): ranks begin with different
-// peers, so that not all send to one of them at once.
+// Rank at this distance ahead of this one (negative: behind it). Ranks start with different peers,
+// so that they do not all send to the same one at the same time.
 int at_distance(const Channel& ranks, int distance) {
   return (ranks.rank() + distance + ranks.size()) % ranks.size();
 }

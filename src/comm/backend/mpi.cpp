@@ -17,10 +17,10 @@ const MpiLibrary& mpi() {
 }  // namespace
 
 int mpi_job_size() {
-  // Open MPI's mpiexec; PMIx and PMI set the rank only, Slurm the size as well.
+  // Set by mpiexec of Open MPI, of MPICH and of MVAPICH2.
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"})
     if (const char* value = std::getenv(name)) return std::atoi(value);
-  // srun: a step's tasks, where the batch script itself has none.
+  // srun sets all three for the tasks of a step, but not for the batch script itself.
   const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
   return tasks && std::getenv("SLURM_PROCID") && std::getenv("PMIX_RANK") ? std::atoi(tasks) : 0;
 }

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// The group of one.
+// A group of one rank.
 std::unique_ptr<Communicator> make_self_communicator();
 
 std::string host_name();

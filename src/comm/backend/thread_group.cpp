@@ -2,7 +2,7 @@
 
 namespace lockstep {
 
-// The last rank that asks takes it off the table.
+// The last rank to fetch the meeting removes it from the map.
 std::shared_ptr<Meeting> ThreadGroup::meeting(uint64_t number) {
   const std::lock_guard lock(mutex_);
   auto& [meeting, asked] = meetings_[number];

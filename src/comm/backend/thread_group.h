@@ -11,15 +11,15 @@
 
 namespace lockstep {
 
-// What one rank brings to a collective operation.
+// Buffers of one rank in a collective operation.
 struct Post {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
 };
 
-// Where the ranks of one collective operation meet: each posts its buffers; when all have come,
-// each does its share of the work directly on the buffers of all; when all shares are done, it is
-// over.
+// State of one collective operation. Each rank posts its buffers. Once all have arrived, each does
+// its share of the work directly on the buffers of all ranks. The operation is complete when all
+// shares are done.
 struct Meeting {
   explicit Meeting(int size) : posts(static_cast<size_t>(size)), came(posts.size()) {}
   std::vector<Post> posts;
@@ -33,19 +33,20 @@ struct Message {
   std::atomic<bool>* taken = nullptr;
 };
 
-// Where the threads are simulated: how a rank waits, and what its share of an operation costs.
+// Simulated threads: how a rank waits, and what its share of an operation costs.
 class ThreadSimulation {
  public:
   virtual ~ThreadSimulation() = default;
   virtual double now() const = 0;
-  virtual void catch_up() = 0;  // what the calling rank did so far is over
-  virtual void changed() = 0;   // ranks that wait look again
+  virtual void catch_up() = 0;  // lets simulated time pass for what the calling rank has spent
+  virtual void changed() = 0;   // wakes waiting ranks, which poll again
   virtual void wait_for_change() = 0;
-  // The calling rank's share of an operation on so many bytes. False: nothing is to be moved.
+  // Spends the time of the calling rank's share of an operation on `bytes` bytes. False: no data
+  // need be moved.
   virtual bool spend(Collective operation, size_t bytes) = 0;
 };
 
-// What the ranks of a group share.
+// State shared by the ranks of a group.
 class ThreadGroup {
  public:
   ThreadGroup(int size, double timeout, double patience, std::shared_ptr<std::atomic<bool>> failed,
@@ -62,16 +63,16 @@ class ThreadGroup {
 
   const int size;
   const double timeout, patience;
-  const std::shared_ptr<std::atomic<bool>> failed;  // one rank of the job threw
+  const std::shared_ptr<std::atomic<bool>> failed;  // a rank of the job failed
   ThreadSimulation* const simulation;               // null: threads are real
 
-  // On lines of memory of its own: other ranks look into theirs all the time.
+  // On separate cache lines: other ranks poll their own mailboxes all the time.
   struct alignas(128) Mailbox {
     std::mutex mutex;
-    std::vector<Message> messages;    // in the order in which they were sent
-    std::atomic<uint64_t> posted{0};  // messages ever: who waits looks here, without the lock
+    std::vector<Message> messages;    // in the order they were sent
+    std::atomic<uint64_t> posted{0};  // total number; receivers poll it without the lock
   };
-  std::vector<Mailbox> mailboxes;  // one a receiver
+  std::vector<Mailbox> mailboxes;  // one per receiver
 
  private:
   static std::vector<Mailbox> mailboxes_for(int size) {
@@ -79,11 +80,12 @@ class ThreadGroup {
   }
 
   std::mutex mutex_;
-  std::map<uint64_t, std::pair<std::shared_ptr<Meeting>, int>> meetings_;  // and how many asked
+  // Each with the number of ranks that fetched it.
+  std::map<uint64_t, std::pair<std::shared_ptr<Meeting>, int>> meetings_;
   std::map<std::pair<uint64_t, int>, std::pair<std::shared_ptr<ThreadGroup>, int>> subgroups_;
 };
 
-// One rank of it.
+// Makes one rank of the group.
 std::unique_ptr<Communicator> make_thread_rank(std::shared_ptr<ThreadGroup> group, int rank);
 
 }  // namespace lockstep

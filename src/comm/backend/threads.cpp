@@ -25,8 +25,8 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
-// What all operations between threads have in common. The group outlives them: counting their
-// references would move a line of memory between the caches of all ranks.
+// Base of all operations between threads. The group outlives them; reference counting would move a
+// cache line between all ranks.
 class ThreadOperation : public Operation {
  public:
   explicit ThreadOperation(ThreadGroup& group) : group_(group) { catch_up(); }
@@ -36,7 +36,7 @@ class ThreadOperation : public Operation {
       group_.simulation->wait_for_change();
       return true;
     }
-    // Asked all the time, the rank that is to write the answer would be held up by the question.
+    // Polling without a pause keeps taking the cache line from the rank about to write it.
     for (int i = 0; i < 4; ++i) relax();
     return false;
   }
@@ -52,7 +52,7 @@ class ThreadOperation : public Operation {
   void changed() {
     if (group_.simulation) group_.simulation->changed();
   }
-  // Whether data are to be moved.
+  // Whether data must be moved. In a simulation, spends the time of the operation.
   bool moves(Collective operation, size_t bytes) {
     return !group_.simulation || group_.simulation->spend(operation, bytes);
   }
@@ -60,7 +60,7 @@ class ThreadOperation : public Operation {
   ThreadGroup& group_;
 };
 
-// A rank's side of a meeting. `share` gets the posts of all ranks.
+// A rank's share of the work, given the posts of all ranks.
 using Share = std::function<void(const std::vector<Post>&)>;
 
 class MeetingOperation final : public ThreadOperation {
@@ -113,7 +113,7 @@ class MeetingOperation final : public ThreadOperation {
   Share share_;
 };
 
-// The receiver copies; the sender learns of it by its flag.
+// The receiver copies the data and then sets the flag of the sender.
 class SendOperation final : public ThreadOperation {
  public:
   SendOperation(ThreadGroup& group, ConstBytes data, int from, int to, int tag)
@@ -128,7 +128,7 @@ class SendOperation final : public ThreadOperation {
   }
   ~SendOperation() override {
     if (met()) return;
-    // Given up: nobody may copy from it any more.
+    // Abandoned: no receiver may copy from the buffer any more.
     ThreadGroup::Mailbox& box = group_.mailboxes[static_cast<size_t>(to_)];
     const std::lock_guard lock(box.mutex);
     std::erase_if(box.messages, [this](const Message& m) { return m.taken == &taken_; });
@@ -158,7 +158,7 @@ class ReceiveOperation final : public ThreadOperation {
     catch_up();
     ThreadGroup::Mailbox& box = group_.mailboxes[static_cast<size_t>(me_)];
     const uint64_t posted = box.posted.load(std::memory_order_acquire);
-    if (posted == looked_at_) {  // nothing came since: senders are not kept from the lock
+    if (posted == looked_at_) {  // nothing new: leave the lock to senders
       check_failed(group_);
       return false;
     }
@@ -189,7 +189,7 @@ class ReceiveOperation final : public ThreadOperation {
   Bytes data_;
   int me_, from_, tag_;
   int* sender_;
-  uint64_t looked_at_ = UINT64_MAX;  // messages ever posted when it last looked
+  uint64_t looked_at_ = UINT64_MAX;  // value of `posted` at the last search
 };
 
 template <typename T>
@@ -197,9 +197,9 @@ const T* from(const Post& post) {
   return reinterpret_cast<const T*>(post.from);
 }
 
-constexpr int64_t summed_at_once = 4096;  // floats: a segment of each rank fits the cache
+constexpr int64_t summed_at_once = 4096;  // floats; a segment of each rank fits the cache
 
-// Element i of the sum over ranks [first, last), neighbours first.
+// out = elements [begin, begin + count) summed over ranks [first, last), neighbours first.
 void tree_sum(const std::vector<Post>& posts, size_t first, size_t last, int64_t begin,
               int64_t count, float* out) {
   if (last - first == 1) {
@@ -219,7 +219,7 @@ void tree_sum(const std::vector<Post>& posts, size_t first, size_t last, int64_t
   for (int64_t i = 0; i < count; ++i) out[i] += right[i];
 }
 
-// Sums elements [part) of all posts segment by segment, and hands each segment on.
+// Sums the elements of `part` over all posts segment by segment; `use` receives each segment.
 template <typename Use>
 void sum_part(const std::vector<Post>& posts, Part part, const Use& use) {
   alignas(64) float sum[summed_at_once];
@@ -238,8 +238,7 @@ class ThreadCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return group_->size; }
 
-  // Each rank sums its part of the buffers of all and writes it into the buffers of all: nothing
-  // is copied that need not be.
+  // Each rank sums its part of all buffers and writes the sum directly to all buffers.
   Request all_reduce(std::span<const float> from, std::span<float> to) override {
     const Part part = my_part(from.size());
     return meet(Collective::all_reduce, from.size_bytes(), post(from, to),
@@ -368,7 +367,7 @@ class ThreadCommunicator final : public Communicator {
 
   std::shared_ptr<ThreadGroup> group_;
   int rank_;
-  uint64_t meetings_ = 0;  // so far; the same number on every rank names the same meeting
+  uint64_t meetings_ = 0;  // so far; equal numbers on all ranks identify the same meeting
 };
 
 }  // namespace
@@ -401,7 +400,7 @@ void run_thread_ranks(int size, double timeout,
     }
   };
   std::vector<std::thread> threads;
-  std::exception_ptr not_started;  // the reason for whatever ranks meet then
+  std::exception_ptr not_started;  // cause of all errors that follow
   try {
     for (int rank = 1; rank < size; ++rank) threads.emplace_back(run, rank);
   } catch (const std::system_error& refused) {

@@ -11,7 +11,7 @@ namespace {
 
 class CostedKernel final : public Kernel {
  public:
-  // `first`: of its network. A micro-batch begins with it.
+  // `first`: it is the first kernel of its network, which starts a micro-batch.
   CostedKernel(const KernelCost& cost, double inference, int64_t rows, bool first, bool sparse,
                VirtualClock& clock, std::unique_ptr<Kernel> inside)
       : cost_(cost),
@@ -41,7 +41,7 @@ class CostedKernel final : public Kernel {
   void spend(const Pass& pass, double seconds) {
     clock_.spend(seconds * static_cast<double>(pass.rows) / rows_);
   }
-  // Which rows travel depends on the input, not on arithmetic.
+  // Which rows are sent depends on the input, not on arithmetic.
   static void touch(const Pass& pass) {
     if (!pass.accumulate) pass.touched->clear();
     const auto begin = static_cast<size_t>(pass.sparse.begins[0]);
@@ -100,7 +100,7 @@ bool is_sparse(const KernelSpec& spec) {
 
 }  // namespace
 
-// A network may be prepared several times, for batches of other sizes too: costs go by rows.
+// A network may be prepared several times, also for other batch sizes: costs are scaled by rows.
 std::unique_ptr<Kernel> CostedDevice::prepare(const KernelSpec& spec) {
   const auto without_batch = [](const std::string& kernel) {
     return kernel.substr(0, kernel.rfind(", batch"));
@@ -157,12 +157,12 @@ void CostedDevice::add(std::span<float> into, std::span<const float> from) {
 void CostedDevice::scale(std::span<float> values, float factor) {
   if (inside_) inside_->scale(values, factor);
   clock_.spend(cost_.add * 2 / 3 *
-               static_cast<double>(values.size()));  // two of add's three streams
+               static_cast<double>(values.size()));  // two of add's three memory streams
 }
 
 void CostedDevice::copy(std::span<const float> from, std::span<float> to) {
   if (inside_) inside_->copy(from, to);
-  // Rows are packed; a whole array is two of add's three streams.
+  // Rows are packed at cost_.copy; a whole array takes two of add's three memory streams.
   const bool whole = cost_.whole_update > 0 && to.size() > static_cast<size_t>(parameters_);
   clock_.spend((whole ? cost_.add * 2 / 3 : cost_.copy) * static_cast<double>(to.size()));
 }

@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-// Spends the time that kernels are known to take on a virtual clock. With a device inside, that
-// computes the numbers; without, nothing is computed and no number is touched: losses and norms are
-// 0, so nothing is ever clipped, diverges or stops early.
+// Spends the known times of kernels on a virtual clock. A device inside computes the values.
+// Without one nothing is computed and no value is accessed: losses and norms are 0, so nothing is
+// clipped, diverges or stops early.
 class CostedDevice final : public HostMemoryDevice {
  public:
   CostedDevice(const StepCost& cost, int64_t rows, int64_t parameters, VirtualClock& clock,
@@ -32,7 +32,8 @@ class CostedDevice final : public HostMemoryDevice {
   std::string description() const override { return "simulated"; }
 
  private:
-  // Of so many floats: part of those that a step updates, or a whole array of more than these.
+  // Seconds for `floats` floats: some of those that a step updates, or a whole array of more than
+  // these.
   double of_parameters(size_t floats, double a_step, double whole) const;
 
   StepCost cost_;

@@ -16,7 +16,7 @@ void run_on_simgrid(const SimulatedJob& job, const SimulatedMain& rank_main) {
         "use --engine analytic ({})",
         failure.what());
   }
-  // Ranks that compute nothing touch a little of much memory.
+  // Ranks that compute nothing touch only a little of their memory: huge pages would waste it.
   if (!job.moves_data) ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   library->run(job, rank_main);
 }

@@ -12,15 +12,15 @@
 
 namespace lockstep {
 
-// Where ranks of a simulated run are, and what they are.
+// Ranks of a simulated run: their nodes, threads and backend.
 struct SimulatedJob {
   const Cluster& cluster;
   const Profile& profile;
-  std::vector<int> nodes;  // of each rank
-  int threads = 1;         // a rank
+  std::vector<int> nodes;  // node of each rank
+  int threads = 1;         // per rank
   Backend backend = Backend::mpi;
-  std::string collectives = "ompi";  // whose choice of algorithms MPI's own collectives follow
-  bool moves_data = false;           // the numbers of large messages matter
+  std::string collectives = "ompi";  // MPI library whose choice of algorithms SMPI follows
+  bool moves_data = false;           // large messages carry data
 };
 
 struct SimulatedRank {
@@ -30,15 +30,16 @@ struct SimulatedRank {
 };
 using SimulatedMain = std::function<void(SimulatedRank&)>;
 
-// Runs every rank in virtual time on SimGrid, one at a time, within this process; once a process.
+// Runs every rank in virtual time on SimGrid, one at a time, within this process. May be called
+// once per process.
 void run_on_simgrid(const SimulatedJob& job, const SimulatedMain& rank_main);
 
-// Small messages are always moved: they carry what ranks agree on.
+// Bytes. Messages up to this size always carry data, because ranks use them to agree.
 constexpr size_t always_moved = 4096;
-// Smaller ones leave before their receiver is ready.
+// Bytes. Smaller messages are sent before their receiver is ready.
 constexpr size_t eager_bytes = 65536;
 
-// What the library lockstep_simgrid offers.
+// Interface of the library lockstep_simgrid.
 struct SimgridLibrary {
   void (*run)(const SimulatedJob& job, const SimulatedMain& rank_main);
 };

@@ -8,15 +8,15 @@
 
 namespace lockstep {
 
-// The standard deviation of a log-normal factor with this spread and a mean of 1.
+// Standard deviation of a log-normal factor with mean 1 and sigma `noise`.
 inline double deviation_of(double noise) { return std::sqrt(std::expm1(noise * noise)); }
 
-// Computing takes longer or shorter from one micro-batch to the next: log-normal, with a mean of 1.
-// The numbers depend on seed, rank and micro-batch only.
+// Multiplies the computing time of each micro-batch by a log-normal factor with mean 1. The factors
+// depend only on seed, rank and micro-batch.
 class NoisyTime final : public VirtualClock {
  public:
-  // `standing_for`: ranks that one simulated rank stands for, where they wait for each other. The
-  // slowest of them counts.
+  // `standing_for`: number of ranks that this one stands for. They wait for each other, so the
+  // largest of their factors is used.
   NoisyTime(VirtualClock& inside, double noise, uint64_t seed, int rank, int64_t standing_for = 1)
       : inside_(inside),
         noise_(noise),

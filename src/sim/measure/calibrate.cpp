@@ -15,9 +15,9 @@
 namespace lockstep {
 namespace {
 
-constexpr double measuring_seconds = 1.5;  // of a network
+constexpr double measuring_seconds = 1.5;  // per network
 
-// Takes up what was measured: with `replace`, whatever was known before.
+// Adds measured tables. With `replace`, undisturbed ones replace all known tables.
 void keep_tables(std::map<std::string, SizeTable>& known, Quietness& quietness,
                  const std::map<std::string, SizeTable>& other, const Quietness& other_quietness,
                  bool replace) {
@@ -75,7 +75,7 @@ void measure_tables(Profile& profile, int attempts, bool replace, const Say& say
   ++profile.new_measurements;
 }
 
-// What is kept of this machine, or nothing where it cannot be used.
+// Saved profile of this machine, or an empty one if there is none or it cannot be used.
 Profile kept_profile(const Say& say) {
   Profile fresh;
   fresh.machine = this_machine();

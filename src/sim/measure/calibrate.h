@@ -7,41 +7,42 @@
 
 namespace lockstep {
 
-// Measuring begins here. A profile holds what was measured of a machine: messages between two ranks
-// (measure_messages) and the kernels of networks (measure_network). All of it is measured while a
-// DisturbanceWatch looks on; what was disturbed is measured again, a few times at most, never
-// replaces what was not, and is labelled.
+// Entry point of measuring. A profile holds measurements of a machine: messages between two ranks
+// (measure_messages) and the kernels of networks (measure_network). A DisturbanceWatch observes
+// every measurement. Disturbed measurements are repeated a few times, never replace undisturbed
+// ones, and are labelled.
 
-// What may be done to know the costs of a point's network.
+// When to measure the costs of a point's network.
 enum class Measuring {
-  never,         // the profile is another machine's
-  where_needed,  // what is missing, old or was disturbed
-  once_more,     // the better of what is known and what is measured now is kept
-  again          // what is known is replaced, unless the machine is busy
+  never,         // use the profile as it is
+  where_needed,  // measure if missing, old or disturbed
+  once_more,     // measure, and keep the better of old and new costs
+  again          // measure, and replace old costs unless the machine is busy
 };
 
-// This machine's profile from the cache; operations between ranks are measured now where they are
-// missing, old, or were disturbed, or where they are to be measured again.
+// This machine's profile from the cache. With `where_needed`, operations between ranks are measured
+// if they are missing, old or disturbed; with other values, always.
 Profile machine_profile(Measuring measuring, const Say& say);
 
-// Measures them once more, and keeps what is better.
+// Measures operations between ranks once more, and keeps the better tables.
 void refine_tables(Profile& profile, const Say& say);
 
-// In a job of two MPI ranks: measures operations between them; rank 0 writes the tables.
+// Measures operations between two MPI ranks, which it starts if necessary; rank 0 writes the tables
+// to `path`.
 void measure_mpi_tables(const fs::path& path);
 
-// Costs of the point's network on the profile's machine: from the profile, or measured now and then
-// kept in it. A measurement that was disturbed is repeated, `attempts` times in all, and never
-// replaces one that was not. Ranks with more threads than the machine has cores are extrapolated.
+// Costs of the point's network on the profile's machine: from the profile, or measured now and
+// added to it. A disturbed measurement is repeated, `attempts` measurements in total, and never
+// replaces an undisturbed one. Ranks with more threads than the machine has cores are extrapolated.
 NetworkCosts costs_for(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
                        Measuring measuring, int attempts = 3,
                        const ObservedMachine& machine = ThisMachine());
 
-// Takes up a measurement of a network, as `measuring` has it.
+// Adds a measurement of a network to the profile, as `measuring` says.
 void keep_measured(Profile& profile, const std::string& key, const NetworkCosts& measured,
                    Measuring measuring);
 
-// Measures them once more, and keeps what is better.
+// Measures the point's network once more for about `seconds`, and keeps the better costs.
 void refine_costs(const SimulatedPoint& point, const DataSplits& data, Profile& profile,
                   double seconds);
 

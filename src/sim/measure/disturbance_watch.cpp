@@ -22,16 +22,16 @@
 namespace lockstep {
 namespace {
 
-// From where on a measurement is not trusted. The kernel itself and idle services stay below.
-constexpr double most_of_others = 0.05;      // of all cores
-constexpr double most_of_others_core = 0.1;  // of one core, where there are few
-constexpr double most_stolen = 0.03;         // of the time that cores were busy
-constexpr double most_arithmetic = 1.2;      // times as long
-constexpr double most_spread = 0.35;         // of steps: median over undisturbed
+// Limits above which a measurement counts as disturbed. The kernel and idle services stay below.
+constexpr double most_of_others = 0.05;      // share of all cores
+constexpr double most_of_others_core = 0.1;  // cores; applies to machines with few
+constexpr double most_stolen = 0.03;         // share of the time that cores were busy
+constexpr double most_arithmetic = 1.2;      // relative to the fastest
+constexpr double most_spread = 0.35;         // of steps: median over undisturbed, minus 1
 constexpr double largest_slowdown = 10;
 
-// Arithmetic of a few microseconds that leaves none of a core's units to anyone else: two at once
-// on one core took 1.97 times as long.
+// A few microseconds of arithmetic that leave none of a core's execution units free: two at the
+// same time on one core took 1.97 times as long.
 void do_known_work() {
   std::array<uint64_t, 8> numbers{1, 2, 3, 4, 5, 6, 7, 8};
   for (int i = 0; i < 1000; ++i)
@@ -134,7 +134,7 @@ Quietness DisturbanceWatch::end(double spread) {
     reasons.push_back(
         fmt::format("the median step took {:.1f} times as long as an undisturbed one", 1 + spread));
   if (reasons.empty()) return {};
-  // What others had of the cores, the measurement had not.
+  // Core time of other programs was not available to the measurement.
   const double without_others = cores / std::max(cores / largest_slowdown, cores - others);
   const double slowdown = std::max({without_others, 1 + stolen, longer, 1 + spread});
   return {fmt::format("{}", fmt::join(reasons, ", ")), std::min(slowdown, largest_slowdown)};

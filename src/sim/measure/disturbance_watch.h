@@ -4,20 +4,20 @@
 
 namespace lockstep {
 
-// What the kernel has counted so far on the cores that this process may use. Seconds.
+// Time that the kernel has counted on the cores this process may use. Seconds.
 struct CoreSeconds {
   double busy = 0;    // with any program
   double stolen = 0;  // by the host of a virtual machine
-  double own = 0;     // this process, and those it started that have ended
+  double own = 0;     // this process and its ended child processes
 };
 
-// The same arithmetic over and over on all cores at once. Seconds of one time.
+// Time of a fixed computation, repeated on all cores at the same time. Seconds per repetition.
 struct Arithmetic {
   double quickest = 0;  // undisturbed
-  double mean = 0;      // longer where programs take turns on a core
+  double mean = 0;      // longer if programs share a core
 };
 
-// Where a DisturbanceWatch looks; tests have a machine of their own.
+// What a DisturbanceWatch observes; tests use a fake machine.
 class ObservedMachine {
  public:
   virtual ~ObservedMachine() = default;
@@ -35,16 +35,16 @@ class ThisMachine final : public ObservedMachine {
   Arithmetic arithmetic() const override;  // takes about 80 ms
 };
 
-// Tells whether a measurement was disturbed: by other programs, by the host, or by something that
-// only shows in how long arithmetic and the measured steps themselves take.
+// Tells whether a measurement was disturbed: by other programs, by the host of a virtual machine,
+// or by something that only shows in the times of arithmetic and of the measured steps.
 class DisturbanceWatch {
  public:
-  // `quickest`: of the arithmetic, as far as known; 0: not yet.
+  // `quickest`: fastest known Arithmetic; 0: unknown.
   explicit DisturbanceWatch(const ObservedMachine& machine, double quickest = 0)
       : machine_(machine), quickest_(quickest) {}
 
   void begin();
-  // `spread`: how much longer than an undisturbed one the median of the measured steps was.
+  // `spread`: relative excess of the median of the measured steps over an undisturbed step.
   Quietness end(double spread = 0);
 
   double quickest() const { return quickest_; }
@@ -58,11 +58,12 @@ class DisturbanceWatch {
   Arithmetic first_;
 };
 
-// A short look, before something is measured again that was disturbed the last time.
+// Short check, made before a disturbed measurement is repeated.
 bool is_quiet_now(const ObservedMachine& machine, double quickest_arithmetic);
 
-// Measures until nothing disturbs, a few times at most and not again after 10 seconds. `measure`
-// returns the spread of what it measured; `keep` takes it up, knowing how quiet it was.
+// Measures until undisturbed, at most `attempts` times, and does not repeat after 10 seconds.
+// `measure` returns the spread of its samples; `keep` is called after each measurement with its
+// quietness.
 template <typename Measure, typename Keep>
 void measure_undisturbed(DisturbanceWatch& watch, int attempts, Measure measure, Keep keep) {
   constexpr double enough_seconds = 10;

@@ -13,7 +13,7 @@ namespace lockstep {
 std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
   const WallClock clock;
   constexpr size_t most = 32 << 20;
-  // On large pages, as a network's arena.
+  // On large pages, like a network's arena.
   const Buffer mine_memory = written_buffer(most / sizeof(float)),
                all_memory = written_buffer(most / 2);
   const std::span<float> mine = mine_memory.floats(), all = all_memory.floats();
@@ -21,23 +21,24 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
   const std::span<float> others = others_memory.floats();
   std::map<std::string, std::map<size_t, std::vector<double>>> samples;  // seconds, by bytes
   const int other = 1 - ranks.rank();
-  // `use`: what a rank does next with the data (a part of them, and how many there are). Where they
-  // are in the cache of another core that takes longer, which belongs to the operation.
+  // `use`: how a rank accesses the data next (arguments: a part of the data, total number of
+  // floats). While they are in the cache of another core this takes longer; the difference belongs
+  // to the operation.
   volatile float used = 0;
   const auto read = [&](std::span<float> part) {
     float sum = 0;
     for (size_t i = 0; i < part.size(); i += 16) sum += part[i];
     used = sum;
   };
-  // A line at a time with arithmetic between them, as kernels write gradients: some 2 GB/s. A
-  // processor that fetches lines from other cores meanwhile loses nothing.
+  // Writes a cache line at a time with arithmetic in between, as kernels write gradients: about 2
+  // GB/s. Processors that fetch lines from other cores in the meantime lose nothing.
   const auto writes = [](std::span<float> part, size_t) {
     float value = 1;
     for (size_t i = 0; i < part.size(); i += 16) {
       for (int k = 0; k < 32; ++k) value = value * 0.999f + 0.001f;
       std::ranges::fill(part.subspan(i, std::min<size_t>(16, part.size() - i)), value);
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // not only on their way
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // waits for the stores
   };
   // Gradients: the update reads them, the next step writes them.
   const auto reads_and_writes = [&](std::span<float> part, size_t) {
@@ -55,15 +56,15 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
       std::vector<double>& here = samples[name][bytes];
       for (int i = 0; i < rounds; ++i) {
         ranks.barrier().wait();
-        // As a step leaves things: gradients just written, caches full of something else, such as
-        // weights and what Adam keeps.
+        // The state after a step: gradients just written, caches full of other data such as weights
+        // and optimiser state.
         std::fill(part.begin(), part.end(), 1.0f);
         for (float& f : others.first(std::clamp(3 * part.size(), size_t{16384}, others.size())))
           f += 1.0f;
         const double start = clock.seconds();
         run(part);
         const double done = clock.seconds();
-        // Of large parts the beginning tells what the rest takes.
+        // Large parts are extrapolated from their beginning.
         const std::span<float> some = part.first(std::min(part.size(), size_t{1} << 20));
         use(some, part.size());
         const double first = clock.seconds();
@@ -78,7 +79,7 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
   const auto counts = [&](std::span<float> part) {
     return std::vector<int64_t>(2, static_cast<int64_t>(part.size_bytes()));
   };
-  // Several passes: a neighbour that comes for a moment must not meet all samples of a size.
+  // Several passes, so that a short disturbance does not meet all samples of a size.
   for (int pass = 0; pass < 6; ++pass) {
     measure(
         "exchange", most,
@@ -90,7 +91,7 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
         nothing);
     measure(
         "receive", most,
-        [&](std::span<float> part) {  // there and back
+        [&](std::span<float> part) {  // round trip
           if (ranks.rank() == 0) {
             ranks.send(std::as_bytes(part), 1, 6).wait();
             ranks.receive(std::as_writable_bytes(part), 1, 6).wait();
@@ -117,7 +118,7 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
         [&](std::span<float> part) {
           ranks.gather(std::as_bytes(part), std::as_writable_bytes(all), counts(part), 0).wait();
         },
-        [&](std::span<float> part, size_t whole) {  // the other's, behind its own
+        [&](std::span<float> part, size_t whole) {  // the other rank's block, behind its own
           if (ranks.rank() == 0) read(all.subspan(whole, part.size()));
         });
     measure(

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// What two ranks of one machine need for each operation between them, by bytes. Both call it.
+// Times of all operations between two ranks of one machine, by bytes. Both ranks call it.
 std::map<std::string, SizeTable> measure_messages(Communicator& ranks);
 
 }  // namespace lockstep

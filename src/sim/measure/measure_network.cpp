@@ -37,7 +37,7 @@ void append(std::vector<double>& to, const std::vector<double>& from, size_t beg
   to.insert(to.end(), from.begin() + static_cast<int64_t>(begin), from.end());
 }
 
-// One rank that is measured: as it is, and with a watch on each kernel.
+// One measured rank: without and with timing of each kernel.
 struct Rank {
   Rank(const RunConfig& config, const HeldBatches& held)
       : self(make_self_communicator()),
@@ -54,7 +54,7 @@ struct Rank {
   std::unique_ptr<Device> device;
   TimedDevice timed;
   StepProbe plain, watched;
-  std::map<int, RankTimes> samples;  // by ranks at once
+  std::map<int, RankTimes> samples;  // by number of ranks at the same time
 
   void run(int ranks, int64_t steps) {
     plain.run(steps);
@@ -73,7 +73,7 @@ struct Rank {
       append(s.backward[i], timed.kernels()[i]->backward, 0);
     }
     append(s.losses, timed.losses(), 0);
-    // With sparse inputs a step has many of these: their sums count.
+    // With sparse inputs a step has many of these: use their sum per step.
     const auto a_step = [&](const std::vector<double>& all) {
       return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(steps);
     };
@@ -91,7 +91,7 @@ void keep_longer(std::vector<double>& known, const std::vector<double>& other) {
   for (size_t i = 0; i < known.size(); ++i) known[i] = std::max(known[i], other[i]);
 }
 
-// Of steps made at once, the slowest: ranks that work together wait for it.
+// Time of the slowest rank for each step: ranks that train together wait for it.
 std::vector<double> slowest(const std::vector<std::unique_ptr<Rank>>& all, int ranks,
                             std::vector<double> RankTimes::*steps) {
   std::vector<double> longest = all[0]->samples.at(ranks).*steps;
@@ -107,8 +107,7 @@ std::vector<double> medians_of_rounds(const std::vector<double>& steps, int64_t 
   return medians;
 }
 
-// Whole steps come from the ranks without watches, their parts from those with. `c`: what else
-// there is to say of them.
+// Whole steps are measured without timing of kernels, their parts with it. `c`: all other costs.
 StepCost cost_of(const std::vector<std::unique_ptr<Rank>>& all, int ranks, int64_t a_round,
                  StepCost c) {
   const std::vector<double> steps = slowest(all, ranks, &RankTimes::steps);
@@ -167,14 +166,14 @@ double inference_share(const RunConfig& config, const HeldBatches& held, const S
   return seconds / forward;
 }
 
-// Memory that was never written is one page of zeroes, and quick to read.
+// Written once, because memory that was never written is a single page of zeroes and fast to read.
 DeviceMemory written_memory(Device& device, size_t floats) {
   DeviceMemory memory = device.allocate(floats * sizeof(float));
   device.fill(memory.floats(), 1);
   return memory;
 }
 
-// As gradients are kept; with sparse inputs, rows here and there.
+// Copies gradients as they are stored: with sparse inputs, scattered rows.
 double copy_seconds_a_float(Device& device, const Parameters& parameters) {
   const WallClock clock;
   const std::vector<Parameters::Span> spans = parameters.active();
@@ -192,7 +191,7 @@ double copy_seconds_a_float(Device& device, const Parameters& parameters) {
   return seconds / static_cast<double>(floats);
 }
 
-// A server's: the whole arrays, whatever was touched.
+// Update by a parameter server: the whole arrays, whichever rows were touched.
 double whole_update_seconds_a_float(const RunConfig& config, Device& device, size_t floats) {
   const WallClock clock;
   const DeviceMemory weights = written_memory(device, floats),
@@ -203,8 +202,8 @@ double whole_update_seconds_a_float(const RunConfig& config, Device& device, siz
          static_cast<double>(floats);
 }
 
-// What a step takes longer after a message of the whole arrays: of sparse inputs it uses but a few
-// rows, most of them still in caches.
+// Extra seconds of a step after a message of the whole arrays. With sparse inputs a step uses only
+// a few rows, most of which would still be in the caches.
 double seconds_after_whole_arrays(StepProbe& probe) {
   const Buffer arrays = written_buffer(2 * probe.parameters().gradients().size());
   std::vector<double> usual, after;
@@ -219,7 +218,7 @@ double seconds_after_whole_arrays(StepProbe& probe) {
 }
 
 double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64_t micro_batch) {
-  if (config.data.workers > 0) return 0;  // they load while others compute
+  if (config.data.workers > 0) return 0;  // workers load while ranks compute
   const WallClock clock;
   BatchLoader loader(*data.train, micro_batch, 1, false, 0);
   loader.start_epoch(1);
@@ -233,7 +232,7 @@ double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64
          static_cast<double>(micro_batch);
 }
 
-// What a step may need beside its kernels.
+// Costs of a step outside its kernels.
 StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data,
                              const HeldBatches& held, Rank& rank) {
   const WallClock clock;

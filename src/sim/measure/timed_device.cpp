@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-// Adds the time until it ends.
+// Appends the seconds between its construction and destruction to `samples`.
 class Lap {
  public:
   Lap(const Clock& clock, std::vector<double>& samples)

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// Measures what each kernel of the device inside takes.
+// Measures the time of each kernel of the device inside.
 class TimedDevice final : public Device {
  public:
   TimedDevice(Device& inside, const Clock& clock) : inside_(inside), clock_(clock) {}
@@ -19,7 +19,7 @@ class TimedDevice final : public Device {
   };
   // One per kernel, in the order they were prepared.
   const std::vector<std::unique_ptr<KernelTimes>>& kernels() const { return kernels_; }
-  void forget();  // all samples
+  void forget();  // drops all samples
   const std::vector<double>& losses() const { return losses_; }
   const std::vector<double>& updates() const { return updates_; }
   const std::vector<double>& norms() const { return norms_; }

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// Memory that was never written is one page of zeroes, and quick to read.
+// Written once, because memory that was never written is a single page of zeroes and fast to read.
 inline Buffer written_buffer(size_t floats) {
   Buffer buffer(floats * sizeof(float));
   std::ranges::fill(buffer.floats(), 1.0f);

@@ -18,7 +18,7 @@ constexpr double extrapolated_error = 0.15;     // more threads than were measur
 constexpr double message_error = 0.10;          // of communication within a node
 constexpr double network_error = 0.15;          // of communication between nodes
 
-// More ranks on a node than contention was measured with.
+// Whether a node has more ranks than contention was measured with.
 bool is_crowded(const SimulatedPoint& point, const Profile& profile) {
   return point.per_node > 1 && point.per_node * point.threads() > profile.cores;
 }

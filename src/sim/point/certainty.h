@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// What a prediction was made from, for saying how far it can be trusted.
+// Inputs of a prediction, from which its certainty is derived.
 struct PredictedFrom {
   const SimulatedPoint& point;
   const DataSplits& data;
@@ -16,8 +16,8 @@ struct PredictedFrom {
   double sharing = 1;    // of that rank's cores: see NodePlaces
 };
 
-// Sets what disturbed the measurements and what was extrapolated, the cautions that say so, and the
-// band that is meant to hold the median step of nine runs out of ten.
+// Sets whether measurements were disturbed or extrapolated, the cautions that say so, and the band
+// that is meant to hold 90% of measured median steps.
 void state_certainty(Prediction& prediction, const PredictedFrom& from);
 
 }  // namespace lockstep

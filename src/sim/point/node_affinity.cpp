@@ -22,8 +22,8 @@ std::vector<Core> cores_of(const NodeKind& node) {
   return cores;
 }
 
-// A list of cores is about the simulated node, whatever cores this machine has. What is no list is
-// left to plan_affinity().
+// Listed cores are those of the simulated node, not of this machine. Anything but a list is left to
+// plan_affinity().
 void expect_on_node(const std::string& affinity, const NodeKind& node) {
   std::istringstream words(affinity);
   for (std::string word; std::getline(words, word, ',');) {
@@ -53,8 +53,8 @@ NodePlaces places_on_node(const std::string& affinity, const NodeKind& node, int
   expect_on_node(affinity, node);
   NodePlaces places;
   places.cores = plan_affinity(affinity, ranks, threads, cores_of(node));
-  std::map<int, double> load;     // threads of ranks that train, by core
-  std::map<int, double> trained;  // ranks that train, by socket
+  std::map<int, double> load;     // threads of training ranks, by core
+  std::map<int, double> trained;  // training ranks, by socket
   for (int rank = 0; rank < training; ++rank) {
     const std::vector<int>& mine = places.cores[static_cast<size_t>(rank)];
     const auto count = static_cast<double>(mine.size());

@@ -65,7 +65,7 @@ RankMemory memory_of(const SimulatedPoint& point, const DataSplits& data) {
   const Shares shares = shares_of(point, data);
   const Network network(c.model.layers, data.train->sample_shape());
   RankMemory m = training_memory(c, network, shares.micro_batch, data.train->sparse());
-  // Images are kept as bytes, one for each value; tables as floats.
+  // Images are held as bytes, one per value; tables as floats.
   const double values =
       static_cast<double>(samples_of(point, data) * data.train->sample_shape().elements());
   const bool parts = c.data.reading == Reading::own_part;

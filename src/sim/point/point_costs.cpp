@@ -6,7 +6,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr double usual_median = 1.1;  // of steps over undisturbed ones, on a machine left alone
+constexpr double usual_median = 1.1;  // median over undisturbed step, on an idle machine
 
 }  // namespace
 
@@ -40,7 +40,7 @@ ThreadScaling known_scaling(const SimulatedPoint& point, const DataSplits& data,
 NetworkCosts known_costs(const SimulatedPoint& point, const DataSplits& data,
                          const Profile& profile) {
   if (!has_too_few_cores(profile, point)) return profile.networks.at(key_of(point, data));
-  // Ranks of one thread tell how ranks contend, ranks of all threads what threads gain.
+  // Ranks with one thread show how ranks contend, ranks with all threads the gain from threads.
   NetworkCosts costs = known_costs(with_threads(point, 1), data, profile);
   const Quietness& of_threads =
       known_costs(with_threads(point, profile.cores), data, profile).quietness;
@@ -72,13 +72,13 @@ StepCost PointCosts::at(int node, int rank_of_node) {
   const auto rank = static_cast<size_t>(rank_of_node);
   const NodeKind& kind = cluster_.node(node);
   const int threads = point_.threads();
-  // Extrapolated costs hold the contention of ranks of one thread.
+  // Extrapolated costs include the contention of ranks with one thread.
   const int measured =
       has_too_few_cores(profile_, point_) ? profile_.cores : profile_.cores / threads;
   StepCost cost = cost_on_node(costs_, measured, here.on_socket[rank],
                                std::max(1, kind.cores / kind.sockets / threads));
   cost.scale_arithmetic(here.sharing[rank]);
-  if (!costs_.quietness.quiet()) {  // how long steps took on a busy machine says little
+  if (!costs_.quietness.quiet()) {  // medians of a busy machine say little
     cost.typical = std::min(cost.typical, usual_median);
     cost.low = 1;
   }

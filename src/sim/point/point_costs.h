@@ -10,23 +10,23 @@
 
 namespace lockstep {
 
-// Costs of the point's network, which the profile is known to hold.
+// Costs of the point's network, which the profile must contain.
 NetworkCosts known_costs(const SimulatedPoint& point, const DataSplits& data,
                          const Profile& profile);
 
-// What identifies the point's network in the profile, and the configuration that is measured for
-// it: with threads that can compute at once.
+// Key of the point's network in the profile, and the configuration to measure for it: with the
+// number of threads that compute at the same time.
 std::string key_of(const SimulatedPoint& point, const DataSplits& data);
 RunConfig measured_config(const SimulatedPoint& point);
 SimulatedPoint with_threads(SimulatedPoint point, int threads);
 
-// The profile has fewer cores than threads: costs were extrapolated.
+// Whether the profile's machine has fewer cores than a rank has threads: costs are extrapolated.
 bool has_too_few_cores(const Profile& profile, const SimulatedPoint& point);
-// How the point's network was measured to scale with threads.
+// Measured scaling of the point's network with threads.
 ThreadScaling known_scaling(const SimulatedPoint& point, const DataSplits& data,
                             const Profile& profile);
 
-// What a step costs the ranks of a point, wherever they are.
+// Costs of a step for each rank of a point, depending on where it runs.
 class PointCosts {
  public:
   PointCosts(const SimulatedPoint& point, const NetworkCosts& costs, const Profile& profile,
@@ -50,7 +50,7 @@ class PointCosts {
   const Profile& profile_;
   const Cluster& cluster_;
   int64_t training_ranks_;
-  std::map<std::tuple<int, int, int, int>, NodePlaces> places_;  // most nodes are alike
+  std::map<std::tuple<int, int, int, int>, NodePlaces> places_;  // most nodes are the same
 };
 
 }  // namespace lockstep

@@ -11,13 +11,13 @@
 namespace lockstep {
 namespace {
 
-const double unknown = std::nan("");  // what no arithmetic was done for
+const double unknown = std::nan("");  // values that are not computed
 
 std::string host_of(const SimulatedPoint& point, size_t rank) {
   return fmt::format("node{}", rank / static_cast<size_t>(point.per_node));
 }
 
-// Cores of its node that a rank has; where it is not bound, one after the other.
+// Cores of a rank on its node; consecutive ones if it is not bound.
 CoreMask cores_of(const SimulatedPoint& point, const NodePlaces& places, const Cluster& cluster,
                   size_t rank) {
   const auto threads = static_cast<size_t>(point.config.device.threads);
@@ -88,7 +88,7 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
 void write_simulated_run(const fs::path& folder, const SimulatedPoint& point, const Prediction& r,
                          const Summary& summary) {
   RunConfig config = point.config;
-  config.report.tensorboard = false;  // it cannot mark what is simulated
+  config.report.tensorboard = false;  // its files cannot be marked as simulated
   RunFolder files(folder, config);
   const auto epochs = static_cast<int64_t>(summary.epoch_seconds.size());
   for (int64_t epoch = 1; epoch <= epochs; ++epoch)

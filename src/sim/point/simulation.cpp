@@ -23,20 +23,21 @@ using Json = nlohmann::ordered_json;
 
 constexpr int traced_steps = 3;
 
-// What one rank of the simulated run says.
+// Results of one rank of the simulated run.
 struct RankOutcome {
-  double started = 0, first = 0, second = 0;  // moments: two epochs of different length
-  StepTimes times;                            // of the second
+  double started = 0, first = 0, second = 0;  // bounds of two epochs
+  StepTimes times;                            // per step of the second epoch
   Trace trace;
 };
 
-// Two epochs, one longer, tell what an epoch costs and what each of its steps does.
+// Steps of two epochs. Their different lengths tell the cost of a step from the overhead of an
+// epoch.
 struct Lengths {
   int64_t first = 2, second = 4;
 };
 
-// Steps whose mean is known to about half a percent, for at most a few seconds of simulation. Of
-// many ranks that wait for each other the slowest counts, and varies less.
+// Number of steps whose mean is known to about 0.5%, for at most a few seconds of simulation. Of
+// many ranks that wait for each other the slowest counts, and it varies less.
 int64_t steps_to_average(double noise, int64_t ranks) {
   constexpr double standard_error = 0.005;
   constexpr int64_t fewest = 20, most_of_all_ranks = 6000;
@@ -122,7 +123,7 @@ class PointRun {
   PointCosts& of_ranks() { return of_ranks_; }
 
  private:
-  // Where ranks are bound, their costs say what they share: SimGrid must not share it once more.
+  // Costs of bound ranks already include shared cores: SimGrid must not share them again.
   static Cluster engine_cluster(const SimulatedPoint& point, Cluster cluster) {
     if (affinity_kind(point.config.parallel.affinity) != AffinityKind::none)
       for (NodeKind& kind : cluster.kinds)
@@ -168,7 +169,7 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
     });
     RankOutcome& mine = outcomes[static_cast<size_t>(rank.ranks.rank())];
     if (trace) probe.record(mine.trace);
-    probe.run(1);  // ranks find their rhythm
+    probe.run(1);  // warm-up
     mine.started = rank.clock.seconds();
     probe.run(lengths.first);
     mine.first = rank.clock.seconds();
@@ -191,7 +192,7 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
   return outcomes;
 }
 
-// Seconds of a step and of what an epoch costs beside its steps.
+// Seconds per step, and per epoch beyond its steps.
 struct EpochTime {
   double step = 0, once = 0;
 };
@@ -210,7 +211,7 @@ EpochTime epoch_time(const std::vector<RankOutcome>& outcomes, const Lengths& le
   return {step, std::max(0.0, long_epoch - steps * step)};
 }
 
-// From undisturbed steps to those to expect. Links between nodes are what the file says.
+// Expected times from undisturbed ones. Links between nodes are as fast as the cluster file says.
 StepTimes expected(StepTimes t, double typical, bool across_nodes) {
   const double messages = across_nodes ? 1 : typical;
   return {t.load * typical, t.compute * typical, t.hidden * messages, t.exposed * messages,
@@ -227,7 +228,7 @@ void account_for_failure(Prediction& p, const RunConfig& config, const Disturban
   if (disturbance.fails_at >= p.total_seconds) return;
   const double interval = config.train.checkpoint_every > 0
                               ? static_cast<double>(config.train.checkpoint_every) * p.step_seconds
-                              : disturbance.fails_at;  // none: all is lost
+                              : disturbance.fails_at;  // no checkpoints: all work is lost
   p.lost_seconds =
       std::fmod(disturbance.fails_at, interval) + config.parallel.timeout + disturbance.restart;
   if (config.train.checkpoint_every == 0) p.lost_seconds += disturbance.fails_at;

@@ -31,7 +31,8 @@ StepCost between(const StepCost& a, const StepCost& b, double share) {
   return c;
 }
 
-// The quicker of two, with what steps usually took in both: one measurement says little about that.
+// The faster of two, with the average of their medians and bands: one measurement says little about
+// these.
 StepCost quicker_of(const StepCost& a, const StepCost& b, bool b_is_quicker) {
   StepCost kept = b_is_quicker ? b : a;
   for (const auto share : {&StepCost::typical, &StepCost::low, &StepCost::high})
@@ -50,7 +51,7 @@ double StepCost::step() const {
 StepCost cost_on_node(const NetworkCosts& costs, int measured_cores, int ranks, int cores) {
   ENSURE(!costs.by_ranks.empty());
   ranks = std::min(ranks, cores);
-  double like = ranks;  // ranks on the measured machine that fill it as much
+  double like = ranks;  // number of ranks that fill the measured machine equally
   if (cores > 1 && cores != measured_cores)
     like = 1 + static_cast<double>(ranks - 1) * (measured_cores - 1) / (cores - 1);
   auto after = costs.by_ranks.lower_bound(static_cast<int>(std::ceil(like)));
@@ -81,7 +82,8 @@ void NetworkCosts::keep_better(const NetworkCosts& other) {
     if (other.quietness.quiet()) *this = other;
     return;
   }
-  // By steps with others: what is charged beyond arithmetic was measured as a difference to it.
+  // Compares steps including packing and after_whole_arrays. The latter was measured as a
+  // difference to the step, so both are kept from the same measurement.
   const auto with_others = [this](const StepCost& c) {
     const double packing =  // and unpacking, with sparse inputs
         c.whole_update > 0 ? 2 * c.copy * static_cast<double>(parameters) : 0;

@@ -8,29 +8,29 @@
 
 namespace lockstep {
 
-// What messages between MPI ranks of one node cost the processor: there is no network card, ranks
-// copy. Taken from what two ranks were measured to need.
+// Core time of messages between MPI ranks of one node, which copy them without a network card.
+// Derived from measurements of two ranks.
 class LocalCosts {
  public:
   explicit LocalCosts(const std::map<std::string, SizeTable>& tables) : tables_(tables) {}
 
   double latency() const { return at(exchange, smallest); }
-  // Of the one that receives.
+  // Cost to the receiver, beyond that of the smallest message.
   double receive(Collective operation, double bytes) const {
     return std::max(0.0, at(operation, bytes) - at(operation, smallest));
   }
-  // Of a part that arrives, of an all-reduce or a reduce without its sum. A byte of a large array,
-  // most of which is in no cache, takes longer.
+  // Cost to receive `part` bytes of an operation on `whole` bytes, without the addition. Derived
+  // from the whole because large arrays do not fit the caches and take longer per byte.
   double receive_part(Collective operation, double whole, double part) const {
     if (whole <= 0) return 0;
     const double sums = operation == Collective::broadcast ? 0 : add(whole / 2);
     return std::max(0.0, receive(operation, whole) - sums) * part / whole;
   }
-  // What calling it costs each rank, however small the message.
+  // Fixed cost of a call for each rank, independent of the size.
   double call(Collective operation) const {
     return std::max(0.0, at(operation, smallest) - latency()) + latency() / 3;
   }
-  // The sum of an arrived segment: what an all-reduce takes beyond its two exchanges.
+  // Cost to add received segments: the time of an all-reduce beyond its two exchanges.
   double add(double bytes) const {
     if (bytes <= 0) return 0;
     const double segment = std::min(bytes, largest_segment);
@@ -41,7 +41,8 @@ class LocalCosts {
  private:
   static constexpr double smallest = 64, largest_segment = all_reduce_segment;
 
-  static constexpr const char* exchange = "exchange";  // there and back, halved
+  // Both ranks send and receive at the same time.
+  static constexpr const char* exchange = "exchange";
 
   double at(Collective operation, double bytes) const { return at(to_text(operation), bytes); }
   double at(const char* table, double bytes) const {

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 9;  // of the file
+constexpr int format = 9;  // version of the file format
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {
@@ -206,7 +206,7 @@ Profile read_profile(const fs::path& path) {
   } catch (const Json::exception& error) {
     throw UserError("{} is a damaged profile: {}; make it again with 'lockstep calibrate'",
                     path.string(), error.what());
-  } catch (const std::logic_error& error) {  // of std::stoi
+  } catch (const std::logic_error& error) {  // thrown by std::stoi
     throw UserError("{} is a damaged profile: {}", path.string(), error.what());
   }
 }

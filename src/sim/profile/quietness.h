@@ -4,10 +4,10 @@
 
 namespace lockstep {
 
-// Whether the machine was left alone while something was measured.
+// Whether a measurement was undisturbed.
 struct Quietness {
   std::string why;      // what disturbed it; empty: nothing did
-  double slowdown = 1;  // how many times as long as it should the measurement may have taken
+  double slowdown = 1;  // factor by which the measured time may be too long
 
   bool quiet() const { return why.empty(); }
 };

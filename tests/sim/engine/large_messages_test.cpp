@@ -27,7 +27,7 @@ TEST(Simgrid, RanksExchangeMoreThanTwoGigabytes) {
   });
 }
 
-// Seconds that rank 0 sees; no data are moved.
+// Simulated seconds of rank 0; no data are moved.
 double simulated(const std::function<void(Communicator&)>& exchange) {
   const Profile profile = two_cores();
   const Cluster cluster = test_cluster(4);
@@ -45,7 +45,7 @@ double simulated(const std::function<void(Communicator&)>& exchange) {
 TEST(Simgrid, MoreThanTwoGigabytesTakeTheirTimeOnTheWire) {
   constexpr int64_t part = 1'200'000'000;
   const std::vector<int64_t> counts(4, part);
-  std::byte* nothing = nullptr;  // is not touched
+  std::byte* nothing = nullptr;  // not accessed
   const Bytes mine(nothing, part), all(nothing, 4 * part);
   const double one = part / 125e6;  // at 1 Gbit/s
   EXPECT_NEAR(simulated([&](Communicator& r) { r.gather(mine, all, counts, 0).wait(); }), 3 * one,

@@ -72,7 +72,7 @@ TEST(DisturbanceWatch, RemembersTheQuickestArithmetic) {
   EXPECT_DOUBLE_EQ(watch.quickest(), 2e-6);
 }
 
-// Disturbed this many times, then left alone.
+// Number of measurements if the first `disturbed` ones are disturbed.
 int times_measured(int disturbed, int attempts, double seconds = 1) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
@@ -91,7 +91,7 @@ TEST(DisturbanceWatch, RepeatsWhatWasDisturbedAFewTimes) {
   EXPECT_EQ(times_measured(0, 3), 1);
   EXPECT_EQ(times_measured(1, 3), 2);
   EXPECT_EQ(times_measured(9, 3), 3);
-  EXPECT_EQ(times_measured(9, 3, 20), 1);  // and not for long
+  EXPECT_EQ(times_measured(9, 3, 20), 1);  // no repetition after 10 seconds
 }
 
 TEST(DisturbanceWatch, CountsTheWorkOfThisProcessAsItsOwn) {

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// Counts what it is asked to do with arrays; it prepares no kernels.
+// Counts operations on arrays; prepares no kernels.
 class CountingDevice final : public HostMemoryDevice {
  public:
   std::unique_ptr<Kernel> prepare(const KernelSpec&) override { return nullptr; }

@@ -64,7 +64,7 @@ TEST(NodeAffinity, ASharedCoreDoublesTheStep) {
   }
 }
 
-// Kernels take twice as long on a full socket of this profile.
+// In this profile kernels take twice as long on a full socket.
 TEST(NodeAffinity, AnotherSocketIsLessCrowded) {
   const FixedProfile fixed;
   Cluster cluster = test_cluster(1, 4);

@@ -15,7 +15,7 @@ NetworkCosts network(double step, const std::string& disturbed_by = "", double s
   return costs;
 }
 
-// The step that is kept of `known` when `measured` comes.
+// Step of the profile after `measured` is added to `known`.
 double kept(const NetworkCosts& known, const NetworkCosts& measured,
             Measuring measuring = Measuring::once_more) {
   Profile profile;
@@ -76,7 +76,7 @@ TEST(KeptTables, ADisturbedMeasurementNeverReplacesACleanOne) {
   Quietness quietness;
   keep_better_tables(known, quietness, tables(3), {"a neighbour", 2});
   EXPECT_FALSE(quietness.quiet());
-  keep_better_tables(known, quietness, tables(5), {});  // slower, but to be trusted
+  keep_better_tables(known, quietness, tables(5), {});  // slower, but undisturbed
   EXPECT_TRUE(quietness.quiet());
   EXPECT_EQ(known["barrier"].at(64), 5);
   keep_better_tables(known, quietness, tables(1), {"a neighbour", 2});
@@ -88,7 +88,7 @@ class Measured : public testing::Test {
  protected:
   FixedProfile fixed;
   const SimulatedPoint point = place_point(fixed.config, test_cluster(), 1, 0, false);
-  Measured() { fixed.profile.threads.clear(); }  // where cores are is not what is tested
+  Measured() { fixed.profile.threads.clear(); }  // not needed by these tests
   NetworkCosts& known() { return fixed.profile.networks.begin()->second; }
   FakeMachine machine;
 };
@@ -133,7 +133,7 @@ class ManyThreads : public testing::Test {
   const Cluster cluster = test_cluster(1, 16);
 
   ManyThreads() {
-    // With 2 threads a step takes 0.6 of the time: a fifth of it gains nothing from threads.
+    // With 2 threads a step takes 0.6 of the time: a fifth of it does not get faster with threads.
     RunConfig two = fixed.config;
     two.device.threads = 2;
     NetworkCosts costs = fixed.profile.networks.begin()->second;
@@ -180,7 +180,7 @@ TEST_F(ManyThreads, OnANodeOfFewerCoresMustBeMeant) {
   config.device.threads = 4;
   expect_user_error([&] { place_point(config, test_cluster(), 1, 0, false); },
                     {"1 rank of 4 threads", "--oversubscribe"});
-  // Then they do not compute faster than the cores.
+  // Then only one thread per core computes.
   EXPECT_EQ(place_point(config, test_cluster(), 1, 0, true).threads(), 2);
 }
 

@@ -27,7 +27,7 @@ RunConfig with_strategy(RunConfig config, const std::string& strategy) {
   return config;
 }
 
-// Two kernels, 1 ms forward and 2 ms backward each, and 0.7 ms around them.
+// Two kernels, 1 ms forward and 2 ms backward each, and 0.7 ms outside them.
 constexpr double step_alone = 6.7e-3;
 
 TEST(Simulation, OneRankTakesWhatItsKernelsTake) {
@@ -40,7 +40,7 @@ TEST(Simulation, OneRankTakesWhatItsKernelsTake) {
   }
 }
 
-// Any change of a prediction shows here.
+// Any change of a prediction fails here.
 TEST(Simulation, PredictionsArePinned) {
   const FixedProfile fixed;
   struct Pinned {
@@ -67,7 +67,7 @@ TEST(Simulation, PredictionsArePinned) {
   }
 }
 
-// Kernels of two ranks that train on one node take twice as long here; a server only waits.
+// Kernels of two training ranks on one node take twice as long here; a server only waits.
 TEST(Simulation, ServersDoNotContendWithThoseWhoTrain) {
   const FixedProfile fixed;
   RunConfig config = with_strategy(fixed.config, "parameter-server");
@@ -108,11 +108,11 @@ TEST(Simulation, MessagesTravelDuringTheBackwardPass) {
       "bandwidth_gbit = 0.01\nlatency_us = 50\nefficiency = 1\n",
       "slow.toml");
   RunConfig config = fixed.config;
-  config.parallel.bucket_mb = 1e-4;  // a bucket a layer
+  config.parallel.bucket_mb = 1e-4;  // one bucket per layer
   config.parallel.overlap = false;
   const double apart = predict(fixed, config, slow, 2, 2).step_seconds;
   config.parallel.overlap = true;
-  // The last layer's gradients are on their way while the first one still takes 2 ms.
+  // The last layer's gradients are in flight during the 2 ms of the first layer.
   EXPECT_LT(predict(fixed, config, slow, 2, 2).step_seconds, apart - 1.5e-4);
 }
 
@@ -146,7 +146,7 @@ TEST(Simulation, NoisePreservesTheMeanOfOneRank) {
     }
 }
 
-// Ranks that wait for each other wait for the slowest: of two, 1 + 0.1 / sqrt(pi).
+// Ranks that wait for each other wait for the slowest: two ranks take 1 + 0.1 / sqrt(pi).
 TEST(Simulation, NoiseOfSeveralRanksMakesThemWait) {
   const FixedProfile fixed;
   const Cluster quiet = test_cluster(), noisy = with_noise(quiet, 0.1);
@@ -181,12 +181,13 @@ TEST(Simulation, StatesTheStepToExpectAndTheUndisturbedOne) {
   EXPECT_NEAR(alone.step_seconds, 1.2 * step_alone, 1e-9);
   EXPECT_NEAR(alone.epoch_seconds, 15 * 1.2 * step_alone, 1e-9);
   EXPECT_NEAR(alone.times.compute, 1.2 * step_alone, 1e-9);
-  // The band holds what medians did, and what the model is known to miss.
+  // The band covers the spread of medians and the error of the model.
   EXPECT_LT(alone.low, 1.05 * step_alone);
   EXPECT_GT(alone.high, 1.3 * step_alone);
   EXPECT_GT(alone.low, 0.9 * step_alone);
   EXPECT_LT(alone.high, 1.45 * step_alone);
-  // Between nodes, links are as the file says; on one, messages are work too.
+  // Links between nodes are as fast as the cluster file says; within a node messages are slowed
+  // down like computing.
   const Prediction apart = predict(fixed, fixed.config, test_cluster(), 2, 2);
   EXPECT_NEAR(apart.step_seconds - apart.undisturbed_step_seconds, 0.2 * step_alone, 1e-6);
   const Prediction together = predict(fixed, fixed.config, test_cluster(), 2, 1);
@@ -266,7 +267,7 @@ TEST(Simulation, SaysWhetherAnEpochOrAStepHasTooFewSamples) {
 
 using Collective = Request (*)(Communicator&, std::span<float>);
 
-// Seconds until the last rank that was simulated has done it.
+// Seconds until the last simulated rank has finished.
 template <typename Engine>
 double seconds_of(Collective collective, size_t floats, const Engine& run) {
   std::vector<float> data(floats);
@@ -305,7 +306,7 @@ TEST(Analytic, CollectivesAgreeWithSimgrid) {
   struct Tested {
     const char* name;
     Collective collective;
-    size_t few;  // floats; where ranks start at different moments, not too few
+    size_t few;  // floats; enough that start times of ranks do not matter
     double tolerance;
   };
   const Tested all[] = {
@@ -335,7 +336,7 @@ TEST(Analytic, CollectivesAgreeWithSimgrid) {
         }
 }
 
-// A network of 1.5 MB, and rows enough for so many ranks: the same ones over and over.
+// A network of 1.5 MB and enough rows for `ranks` ranks, by repeating those of the data set.
 FixedProfile for_many_ranks(size_t ranks) {
   FixedProfile fixed;
   fixed.config.model.layers = {"dense 600 relu", "dense 600 relu", "dense 3"};
@@ -349,7 +350,7 @@ FixedProfile for_many_ranks(size_t ranks) {
   return fixed;
 }
 
-// The buffers of a root for as many gradients are larger than this machine's memory.
+// The buffers of a root for gradients of this many ranks are larger than this machine's memory.
 TEST(Analytic, ReachesAHundredThousandRanks) {
   const FixedProfile fixed = for_many_ranks(100'000);
   for (const char* strategy :
@@ -384,7 +385,7 @@ TEST(Analytic, StepsAgreeWithSimgridOnAllShippedClusters) {
   EXPECT_GT(compared, 150);
 }
 
-// Pieces of a large array are slower than arrays of their size.
+// Parts of a large array take longer than whole arrays of the size of a part.
 TEST(Simgrid, TwoRanksOfANodeTakeWhatWasMeasured) {
   Profile profile;
   profile.cores = 2;

@@ -4,11 +4,11 @@
 
 namespace lockstep {
 
-// What the library lockstep_mpi offers. It is loaded when a run has MPI ranks: loading MPI takes
-// longer than training a small network.
+// Interface of the library lockstep_mpi. It is loaded only for runs with MPI ranks, because loading
+// MPI takes longer than training a small network.
 struct MpiLibrary {
-  // Joins the job that mpiexec or srun started. MPI is told that only the calling thread of each
-  // process will use it (MPI_THREAD_FUNNELED), and checked to grant that.
+  // Joins the job that mpiexec or srun started. Requires MPI_THREAD_FUNNELED: only the calling
+  // thread of each process uses MPI.
   std::unique_ptr<Communicator> (*join)(double timeout);
   void (*leave)();
 };

@@ -1,9 +1,8 @@
-// lockstep_listen.so, for LD_PRELOAD: who would listen on all interfaces does so on one.
+// lockstep_listen.so, for LD_PRELOAD: binds sockets that would listen on all interfaces to one.
 //
-// Open MPI's own settings (oob_tcp_if_include, btl_tcp_if_include) choose which addresses are told
-// to peers; its sockets are bound to all interfaces all the same. LOCKSTEP_LISTEN_ON names an
-// interface; without it, it is "lo". Plain C library calls only: it is loaded into programs that
-// are not ours.
+// Open MPI's own settings (oob_tcp_if_include, btl_tcp_if_include) choose which addresses peers are
+// told; its sockets are still bound to all interfaces. LOCKSTEP_LISTEN_ON names the interface; the
+// default is "lo". Only C library functions are called, because it is loaded into other programs.
 #include <dlfcn.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -23,7 +22,7 @@ bool is_wildcard(const sockaddr* address, socklen_t length) {
   return false;
 }
 
-// The first address of this family that the interface has; its port is that of `wanted`.
+// First address of the interface in the family of `wanted`, with the port of `wanted`.
 bool address_of(const char* interface, const sockaddr* wanted, sockaddr_storage* found) {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return false;

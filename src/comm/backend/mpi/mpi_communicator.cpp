@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-// Users' messages have tags from here on; below are those of our own algorithms.
+// Tags of user messages start here; lower ones belong to our own algorithms.
 constexpr int first_user_tag = 1024;
 constexpr int roll_call_tag = 1;
 
@@ -29,8 +29,8 @@ void check(int code, const char* what) {
   if (code != MPI_SUCCESS) throw CommunicationFailure("{} failed: {}", what, text_of(code));
 }
 
-// MPI counts in int, and its libraries are at their best far below that. Both sides know the size
-// and cut a larger message alike; its parts, which have one tag, arrive in order.
+// MPI counts in int, and MPI libraries work best far below that limit. Both sides know the size and
+// split a larger message the same way; its parts have the same tag and arrive in order.
 constexpr size_t largest_part = size_t{1} << 30;
 
 size_t parts_of(size_t bytes) {
@@ -43,13 +43,14 @@ B part_at(B data, size_t index) {
   return data.subspan(begin, std::min(largest_part, data.size() - begin));
 }
 
-// Of a part.
+// Size of a part as an MPI count.
 int as_int(size_t bytes) {
   ENSURE(bytes <= largest_part);
   return static_cast<int>(bytes);
 }
 
-// Ends the process if something that MPI does not give back takes too long. While it lives.
+// Ends the process if it is not destroyed within the time limit: guards MPI calls that may never
+// return.
 class Deadline {
  public:
   Deadline(double seconds, const char* what)
@@ -86,7 +87,7 @@ class Deadline {
 // The MPI communicators of a group, freed with the last user.
 struct Group {
   MPI_Comm comm = MPI_COMM_NULL;  // for operations
-  MPI_Comm roll = MPI_COMM_NULL;  // for finding out who is missing
+  MPI_Comm roll = MPI_COMM_NULL;  // for roll_call()
   int rank = 0, size = 1;
   double timeout = 0;
   double patience = 0;
@@ -124,8 +125,8 @@ struct Group {
   Group& operator=(const Group&) = delete;
 };
 
-// All ranks that wait for the one that is missing run out of time at about the same moment. Each
-// tells all others that it is there; who says nothing within a second is missing.
+// All ranks that wait for a missing one time out at about the same moment. Each announces itself to
+// all others; ranks that are not heard within a second are missing.
 std::string roll_call(const Group& group) {
   std::vector<bool> there(static_cast<size_t>(group.size), false);
   there[static_cast<size_t>(group.rank)] = true;
@@ -163,7 +164,7 @@ std::string roll_call(const Group& group) {
 class MpiOperation : public Operation {
  public:
   explicit MpiOperation(std::shared_ptr<const Group> group) : group_(std::move(group)) {}
-  bool met() const override { return false; }  // MPI does not tell
+  bool met() const override { return false; }  // MPI does not report it
   std::string missing() override { return roll_call(*group_); }
   double patience() const override { return group_->patience; }
 
@@ -212,7 +213,7 @@ class PartsOperation final : public MpiOperation {
   std::vector<MPI_Request> requests_;
 };
 
-// From anyone. Whose first part came sends the others too.
+// Receives from any rank. The sender of the first part sends the others too.
 class AnyoneOperation final : public MpiOperation {
  public:
   AnyoneOperation(std::shared_ptr<const Group> group, Bytes data, int wire_tag, int& source)
@@ -239,14 +240,14 @@ class AnyoneOperation final : public MpiOperation {
   Bytes data_;
   int wire_tag_;
   int& source_;
-  size_t next_ = 0;  // part
+  size_t next_ = 0;  // next part to receive
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-// One of our algorithms over messages.
+// One of our algorithms built from messages.
 class TaskOperation final : public MpiOperation {
  public:
-  // `scratch`: memory that the task works on and nobody else keeps.
+  // Owns `scratch`, memory that the task works on.
   TaskOperation(std::shared_ptr<const Group> group, Task task, std::unique_ptr<float[]> scratch)
       : MpiOperation(std::move(group)), scratch_(std::move(scratch)), task_(std::move(task)) {}
   bool advance() override { return task_.advance(); }
@@ -257,9 +258,9 @@ class TaskOperation final : public MpiOperation {
   Task task_;
 };
 
-// All collectives but the barrier are ours, over messages: Open MPI's non-blocking all-reduce moves
-// only inside its own calls and takes twice as long as the blocking one, its reduce of 4 MB took 38
-// ms where ours takes 1, and its gather and scatter count in int.
+// All collectives except the barrier are our own: Open MPI's non-blocking all-reduce progresses
+// only inside MPI calls and takes twice as long as the blocking one, its reduce of 4 MB took 38 ms
+// (ours: 1 ms), and its gather and scatter count in int.
 class MpiCommunicator final : public MessageCommunicator {
  public:
   MpiCommunicator(MPI_Comm comm, double timeout, const Group* parent = nullptr)
@@ -300,7 +301,7 @@ class MpiCommunicator final : public MessageCommunicator {
     const int opened =
         MPI_File_open(group_->comm, path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     if (opened != MPI_SUCCESS) throw UserError("cannot read {}: {}", path, text_of(opened));
-    // All ranks read equally often, those with fewer parts nothing at the end.
+    // Reads are collective: all ranks make the same number of calls, the last ones possibly empty.
     auto rounds = static_cast<int64_t>(parts_of(into.size()));
     int code = MPI_Allreduce(MPI_IN_PLACE, &rounds, 1, MPI_INT64_T, MPI_MAX, group_->comm);
     size_t done = 0;
@@ -329,8 +330,9 @@ class MpiCommunicator final : public MessageCommunicator {
   }
 
   void abort(const std::string& reason, int exit_code) override {
-    // What every rank meets is said once: the others give rank 0 a moment.
-    std::signal(SIGTERM, SIG_DFL);  // by which mpiexec ends it then
+    // An error that all ranks share is printed once: other ranks give rank 0 a second to end the
+    // job.
+    std::signal(SIGTERM, SIG_DFL);  // lets mpiexec end this rank meanwhile
     if (rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     fmt::print(stderr, "lockstep: rank {} on host {}: {}\n", rank(), host(), reason);
     std::fflush(stderr);
@@ -352,7 +354,7 @@ class MpiCommunicator final : public MessageCommunicator {
     tasks_ = tasks_ % 1000 + 1;
     return -(tasks_ + 1);
   }
-  // Its first messages leave now; from then on MPI can move them within other calls.
+  // Sends the first messages now, so that MPI can progress them within other calls.
   Request start(Task task, Collective operation, size_t bytes,
                 std::unique_ptr<float[]> scratch) override {
     Request request =
@@ -383,11 +385,12 @@ class MpiCommunicator final : public MessageCommunicator {
   int tasks_ = 0;
 };
 
-// Over TCP Open MPI asks before it sends more than 64 KB, and the answer waits behind what flows
-// the other way: two ranks that swap halves take turns instead. Our segments are sent unasked.
+// Over TCP, Open MPI sends messages above 64 KB only after a handshake. The answer waits behind
+// data that flow the other way, so two ranks that swap halves would take turns. The limit is raised
+// above the size of our segments.
 void send_eagerly() {
   for (const char* name : {"OMPI_MCA_btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_max_send_size"})
-    ::setenv(name, "1048576", 0);  // what the user says holds
+    ::setenv(name, "1048576", 0);  // 0: keeps settings of the user
 }
 
 std::unique_ptr<Communicator> join(double timeout) {

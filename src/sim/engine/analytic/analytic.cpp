@@ -22,7 +22,7 @@ class AnalyticTime final : public VirtualClock {
   double speed_, now_ = 0;
 };
 
-// Goes on from one round to the next only when it is asked, as the real one.
+// Starts the next round only when it is polled, like a real operation.
 class RoundsOperation final : public Operation {
  public:
   RoundsOperation(std::vector<Round> rounds, AnalyticTime& time, double& card_free)
@@ -56,7 +56,7 @@ class RoundsOperation final : public Operation {
  private:
   std::vector<Round> rounds_;
   AnalyticTime& time_;
-  double& card_free_;  // when the node's card has sent what was given to it
+  double& card_free_;  // when the node's network card is free
   size_t at_ = 0;
   int64_t done_ = 0;
   double ends_ = -1;
@@ -88,7 +88,7 @@ class AnalyticCommunicator final : public Communicator {
     return start(forms_.all_to_one(static_cast<double>(mine.size()), Collective::scatter));
   }
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
-    // All ranks say what this one says.
+    // All ranks are assumed to contribute the same values.
     for (size_t at = 0, r = 0; r < counts.size() && at + mine.size() <= all.size(); ++r) {
       std::copy(mine.begin(), mine.end(), all.begin() + static_cast<int64_t>(at));
       at += mine.size();
@@ -97,7 +97,8 @@ class AnalyticCommunicator final : public Communicator {
   }
   Request barrier() override { return start(forms_.meeting()); }
 
-  // With servers: gradients are pushed and weights pulled, which are as large; heads are not.
+  // Parameter servers: gradients are pushed and weights of the same size pulled. Replies are
+  // smaller.
   Request send(ConstBytes data, int, int) override {
     pushed_ = data.size();
     asked_ = false;
@@ -106,7 +107,7 @@ class AnalyticCommunicator final : public Communicator {
   Request receive(Bytes data, int, int) override {
     const ClosedForms::Served served = forms_.served(static_cast<double>(data.size()), costs_);
     if (data.size() + sizeof(float) < pushed_) return start({served.head});
-    if (std::exchange(asked_, true)) return start({served.pull});  // of another server
+    if (std::exchange(asked_, true)) return start({served.pull});  // from another server
     // Servers take pushes in the order of ranks, once the last worker has its weights.
     Round update = served.update;
     update.latency += std::max(0.0, servers_free_ - time_.seconds());
@@ -137,8 +138,8 @@ class AnalyticCommunicator final : public Communicator {
   ServerCosts costs_;
   AnalyticTime& time_;
   double card_free_ = 0;
-  size_t pushed_ = 0;   // bytes
-  bool asked_ = false;  // a server, since
+  size_t pushed_ = 0;   // bytes of the last push
+  bool asked_ = false;  // weights were pulled since the last push
   double servers_free_ = 0;
 };
 

@@ -4,13 +4,13 @@
 
 namespace lockstep {
 
-// Seconds that a parameter server takes.
+// Costs of a parameter server, seconds per float.
 struct ServerCosts {
   double update_a_float = 0, add_a_float = 0;
 };
 
-// Runs rank 0 alone; what it does with others takes the time that closed forms give, for as many
-// ranks as anybody has. All ranks are taken to be alike and as slow as the slowest.
+// Runs only rank 0; its communication takes the time that closed forms give, for any number of
+// ranks. All ranks are assumed to be the same and as slow as the slowest.
 void run_analytically(const SimulatedJob& job, const ServerCosts& costs,
                       const SimulatedMain& rank_main);
 

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// What is added up is asked for segment by segment.
+// Elements to add are received segment by segment; each segment pays the latency.
 double segments_added(double bytes) { return std::max(1.0, std::ceil(bytes / all_reduce_segment)); }
 
 int levels(int64_t count) { return std::bit_width(static_cast<uint64_t>(count - 1)); }
@@ -41,7 +41,7 @@ bool ClosedForms::has_uplinks() const {
   return job_.cluster.topology == Topology::tree && nodes_ > job_.cluster.leaf;
 }
 
-// In a torus messages go along the first dimension first, round the shorter side.
+// In a torus messages take the first dimension first, in the shorter direction.
 double ClosedForms::busiest_way() const {
   const Cluster& c = job_.cluster;
   if (c.topology != Topology::torus) return 1;
@@ -84,7 +84,7 @@ Round ClosedForms::remote(int64_t distance, double bytes, double flows) const {
   if (c.topology == Topology::torus) {
     const double hops = std::min<double>(static_cast<double>(distance), c.shape[0] / 2.0);
     round.latency *= std::max(1.0, hops);
-    round.transfer *= std::max(1.0, hops);  // every link on the way carries as many flows
+    round.transfer *= std::max(1.0, hops);  // every link on the route carries `hops` flows
   }
   return round;
 }
@@ -125,9 +125,8 @@ std::vector<Round> ClosedForms::halving(Collective operation, double bytes) cons
   return rounds;
 }
 
-// One message leaves and one enters each node. Where ranks wait for each other the slowest hop sets
-// the pace; small messages are on their way at once, and then it is the way round the ring that
-// does.
+// One message leaves and one enters each node. Large messages wait for their receiver, so the
+// slowest hop sets the pace. Small ones are sent at once, so the average hop around the ring does.
 Round ClosedForms::ring_step(Collective operation, double whole, double part) const {
   const Round inside = local_part(operation, whole, part);
   if (nodes_ == 1) return inside;
@@ -158,12 +157,13 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
   return {adding, step};
 }
 
-// Powers of two take the steps of an all-reduce; of the last ones only those towards the root.
+// Powers of two take the steps of an all-reduce, but in the second half ranks only send towards the
+// root.
 std::vector<Round> ClosedForms::reduce(double bytes) const {
   if (ranks_ == 1) return {};
   if (job_.backend == Backend::threads) return {by_threads(Collective::reduce, bytes)};
   if (is_power_of_two()) return halving(Collective::reduce, bytes);
-  // Whole arrays, up a tree: when each has those of the ranks below it.
+  // Whole arrays are sent up a tree. complete[r]: when rank r has the sum of the ranks below it.
   std::vector<double> complete(static_cast<size_t>(ranks_));
   const Round inside = local_part(Collective::reduce, bytes, bytes);
   for (size_t distance = 1; distance < complete.size(); distance *= 2)
@@ -202,8 +202,8 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
   if (job_.backend == Backend::threads) return {by_threads(Collective::broadcast, bytes)};
   const BroadcastWay way = broadcast_way(ranks_, static_cast<size_t>(bytes));
   if (way == BroadcastWay::binomial) return {binomial_broadcast(bytes)};
-  // How many times a segment is passed on, within nodes, between them and over uplinks, and how
-  // many copies the root's node sends.
+  // Number of times a segment is forwarded within nodes, between them and over uplinks, and number
+  // of copies that the root's node sends.
   const auto leaves =
       has_uplinks() ? (nodes_ + job_.cluster.leaf - 1) / job_.cluster.leaf : int64_t{1};
   double inside = static_cast<double>(ranks_ - nodes_), outside = static_cast<double>(nodes_ - 1);
@@ -227,7 +227,7 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
       last.latency += across * job_.cluster.uplink.latency;
       last.transfer = std::max(last.transfer, bytes / job_.cluster.uplink.bandwidth);
     }
-    // Two segments are under way at a time.
+    // Two segments are in flight at a time.
     const Round far = farthest(segment);
     last.transfer = std::max(last.transfer, bytes / segment / 2 * (far.latency + far.transfer));
     rounds.push_back(last);

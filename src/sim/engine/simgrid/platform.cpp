@@ -13,9 +13,9 @@ namespace {
 namespace s4u = simgrid::s4u;
 using Policy = s4u::Link::SharingPolicy;
 
-// Messages within a node are paid for by the ranks that copy them.
+// Practically unlimited: messages within a node are charged to the ranks that copy them.
 constexpr double local_bandwidth = 1e15;
-// SimGrid makes about 100,000 of them per second.
+// SimGrid creates about 100,000 links per second.
 constexpr int64_t most_links = 500'000;
 
 class Builder {
@@ -81,7 +81,7 @@ class Builder {
            groups * (chassis * pairs(routers) + routers * pairs(chassis));
   }
 
-  // The latency of a file is from program to program; a way of so many links shares it.
+  // The latency of a cluster file is program to program; it is divided among the links of a route.
   double hop_latency(int links) const { return cluster_.link.latency / links; }
 
   s4u::Host* host(s4u::NetZone* zone, int node) {
@@ -139,7 +139,7 @@ class Builder {
 
   s4u::ClusterCallbacks callbacks() {
     return {[this](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long) {
-              // Places beyond the nodes stay empty machines.
+              // Places beyond the number of nodes hold empty hosts.
               const int node = static_cast<int>(hosts_.size());
               s4u::Host* made = node < cluster_.nodes()
                                     ? host(zone, node)

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// The first `nodes` of the cluster as SimGrid's hosts, links and routes; host i is node i. A torus
-// and a dragonfly are made whole, because messages also pass through nodes that are not in use.
+// The first `nodes` nodes of the cluster as SimGrid's hosts, links and routes; host i is node i. A
+// torus or dragonfly is built completely, because messages also pass through unused nodes.
 std::vector<simgrid::s4u::Host*> make_platform(const Cluster& cluster, int nodes,
                                                double local_latency, int threads_a_rank);
 

@@ -22,9 +22,9 @@ class PostOffice::Letter {
   }
   void expected(std::byte* data) { to_ = data; }
   void end_started() { ++started_; }
-  bool met() const { return started_ == 2; }  // from then on there is something left to move
+  bool met() const { return started_ == 2; }  // only then get_remaining() is meaningful
 
-  // By whichever rank sees the end first: either may touch its memory from then on.
+  // Called by the first rank that sees the end: both may reuse their memory from then on.
   void deliver() {
     if (from_ && to_) std::memcpy(to_, from_, bytes_);
     from_ = nullptr;
@@ -40,8 +40,7 @@ class PostOffice::Letter {
 
 namespace {
 
-// Neither SimGrid nor SMPI touches the data; a communication must have an address of some all the
-// same.
+// SimGrid requires an address for each communication, but neither it nor SMPI accesses the data.
 void* some_address() {
   static void* nothing = nullptr;
   return &nothing;

@@ -12,7 +12,7 @@
 #include "sim/profile/local_costs.h"
 
 namespace simgrid::smpi::colls {
-void set_collectives();  // exported by SimGrid, in none of its headers
+void set_collectives();  // exported by SimGrid, but not declared in its headers
 }
 
 namespace lockstep {
@@ -20,7 +20,7 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-// Threads of one process as SimGrid's actors: the same meetings, in virtual time.
+// Threads of one process as SimGrid's actors: the same Meetings, in virtual time.
 class SimulatedThreads final : public ThreadSimulation {
  public:
   explicit SimulatedThreads(const SimulatedJob& job) : job_(job) {}
@@ -57,8 +57,9 @@ class SimulatedThreads final : public ThreadSimulation {
 };
 
 void start_engine(s4u::Engine& engine) {
-  engine.set_config("network/model:CM02");  // bandwidths and latencies of the cluster, as they are
-  engine.set_config("network/crosstraffic:0");  // acknowledgements are in the payload's efficiency
+  // The cluster's bandwidths and latencies unchanged; network.efficiency covers acknowledgements.
+  engine.set_config("network/model:CM02");
+  engine.set_config("network/crosstraffic:0");
 }
 
 class Arguments {
@@ -101,7 +102,7 @@ void run(const SimulatedJob& job, const SimulatedMain& rank_main) {
     SMPI_app_instance_register("job", nullptr, ranks);
     SMPI_init();
     engine.set_config("smpi/privatization:no");
-    // By name, those that are called: others of the selectors crash in SimGrid 3.32.
+    // Only for collectives in use: selectors of some others crash in SimGrid 3.32.
     for (const char* collective : {"allgather", "allgatherv", "barrier"})
       engine.set_config(fmt::format("smpi/{}:{}", collective, job.collectives));
     simgrid::smpi::colls::set_collectives();

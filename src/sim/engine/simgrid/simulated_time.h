@@ -6,13 +6,13 @@
 
 namespace lockstep {
 
-// A rank's clock in SimGrid. Computing is only added up; the engine hears of it when something
-// happens that others can see.
+// A rank's clock in SimGrid. Computing time is accumulated and passed to the engine only before
+// something that other ranks can see.
 class SimulatedTime final : public VirtualClock {
  public:
   static constexpr double flops_a_second = 1e9;  // of a core of speed 1
 
-  // `speed`: of the rank's node, for telling the time before the engine is asked.
+  // `speed`: of the rank's node, to tell the time while computing is not yet passed to the engine.
   explicit SimulatedTime(double speed) : speed_(speed) {}
 
   double seconds() const override { return simgrid::s4u::Engine::get_clock() + pending_ / speed_; }

@@ -22,8 +22,7 @@ void check(int code, const char* what) {
   if (code != MPI_SUCCESS) throw CommunicationFailure("{} failed in the simulation", what);
 }
 
-// Where numbers do not matter, all messages come from and go to the same memory, which SMPI knows
-// it need not copy.
+// Without numerics all messages share one dummy buffer, which SMPI does not copy.
 class Nowhere {
  public:
   void* at_least(size_t bytes) {
@@ -39,7 +38,7 @@ class Nowhere {
   size_t size_ = 0;
 };
 
-// What all ranks of a job share.
+// State shared by all ranks of a job.
 struct Shared {
   explicit Shared(const SimulatedJob& given)
       : job(given), local(given.profile.mpi), post(static_cast<int>(given.nodes.size())) {}
@@ -53,9 +52,9 @@ struct Shared {
 struct Group {
   MPI_Comm comm = MPI_COMM_NULL;
   int id = 0, rank = 0, size = 1;
-  std::vector<int> world;  // ranks there, of each rank here
-  std::vector<int> nodes;  // of each rank
-  // Of the world a duplicate: SMPI cannot look the world itself up for messages from anyone.
+  std::vector<int> world;  // world rank of each rank
+  std::vector<int> nodes;  // node of each rank
+  // Duplicates the world: SMPI cannot look up MPI_COMM_WORLD itself for messages from any rank.
   Group(MPI_Comm given, Shared& shared) : comm(given) {
     if (given == MPI_COMM_WORLD) check(MPI_Comm_dup(given, &comm), "MPI_Comm_dup");
     MPI_Comm_rank(comm, &rank);
@@ -82,10 +81,10 @@ struct Group {
   bool local(int r) const { return node_of(r) == node_of(rank); }
 };
 
-// A message under way.
+// A message in flight.
 class Message : public Operation {
  public:
-  // What its end costs this rank, by whom it came from.
+  // Seconds that completing it costs this rank, by sender.
   using Cost = std::function<double(int from)>;
   Message(SimulatedTime& time, Cost cost) : time_(time), cost_(std::move(cost)) {}
 
@@ -108,7 +107,7 @@ class Message : public Operation {
 
  protected:
   virtual bool over() const = 0;
-  virtual int wait() = 0;  // returns whom it came from
+  virtual int wait() = 0;  // returns the sender
 
  private:
   SimulatedTime& time_;
@@ -116,13 +115,13 @@ class Message : public Operation {
   bool done_ = false;
 };
 
-// Like the real communicator: MPI counts in int, and larger messages go in parts.
+// As in the MPI backend: MPI counts in int, so larger messages are sent in parts.
 constexpr size_t largest_part = size_t{1} << 30;
 
-// Of a strategy, which always waits for them: MPI's.
+// Message of a strategy, sent by MPI. Strategies always wait for them, so over() is not needed.
 class SentMessage final : public Message {
  public:
-  // A message without numbers has all its parts at `data`.
+  // Without data to move, all parts are at `data`.
   SentMessage(const Group& group, const void* data, size_t bytes, bool moves, int to, int tag,
               SimulatedTime& time)
       : Message(time, Cost{}) {
@@ -136,7 +135,7 @@ class SentMessage final : public Message {
   }
 
  private:
-  bool over() const override { return false; }  // known only to who waits
+  bool over() const override { return false; }  // known only after wait()
   int wait() override {
     check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
           "MPI_Waitall");
@@ -188,7 +187,7 @@ class ReceivedMessage final : public Message {
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-// Of one of our algorithms, which goes on between the layers of a backward pass.
+// Message of one of our algorithms, which progresses between the layers of a backward pass.
 class PostedMessage final : public Message {
  public:
   PostedMessage(PostOffice::End end, int from, SimulatedTime& time, Cost cost)
@@ -221,9 +220,8 @@ class TaskOperation final : public Operation {
   SimulatedTime& time_;
 };
 
-// Our MPI code on SimGrid's MPI: the same messages of the same algorithms. Collectives that a real
-// run leaves to MPI are SMPI's, which chooses as Open MPI does; they block, since SMPI's
-// non-blocking ones are naive.
+// The messages and algorithms of the MPI backend on SimGrid. Gather, scatter, all-gather and the
+// barrier are SMPI's own; they block, because SMPI's non-blocking ones are naive.
 class SmpiCommunicator final : public MessageCommunicator {
  public:
   SmpiCommunicator(MPI_Comm comm, std::shared_ptr<Shared> shared, SimulatedTime& time)
@@ -290,7 +288,7 @@ class SmpiCommunicator final : public MessageCommunicator {
     return {};
   }
 
-  // What is gathered everywhere is what ranks agree on: always moved.
+  // Always moves data: ranks use all-gather to agree.
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
     time_.catch_up();
     if (total(counts) > INT_MAX) {
@@ -353,11 +351,11 @@ class SmpiCommunicator final : public MessageCommunicator {
  protected:
   int tag_for(Collective operation, size_t bytes) override {
     const int index = tasks_++ % tags;
-    // A reduce-scatter receives what a reduce does.
+    // A reduce-scatter costs its receivers as much as a reduce.
     const bool scatters = operation == Collective::reduce_scatter;
     wholes_[as_index(index)] = {scatters ? Collective::reduce : operation,
                                 static_cast<double>(bytes)};
-    // Broadcasts have tags of their own, below the others'.
+    // Broadcasts have separate tags, below those of other operations.
     return -index - 1 - (operation == Collective::broadcast ? tags : 0);
   }
   Request start(Task task, Collective operation, size_t,
@@ -369,7 +367,7 @@ class SmpiCommunicator final : public MessageCommunicator {
   bool carries(size_t bytes) const override { return real(bytes); }
 
  private:
-  // Of a collective of SMPI, which counts in int.
+  // Counts and offsets of an SMPI collective, which are ints.
   struct Layout {
     std::vector<int> counts, offsets;
     explicit Layout(std::span<const int64_t> bytes) {
@@ -381,7 +379,7 @@ class SmpiCommunicator final : public MessageCommunicator {
       }
     }
   };
-  // Above a tag that a strategy uses.
+  // Above all tags that strategies use.
   static constexpr int large_collective_tag = 1 << 20;
 
   static size_t total(std::span<const int64_t> counts) {
@@ -436,7 +434,7 @@ class SmpiCommunicator final : public MessageCommunicator {
   PostOffice::Address address(int from, int to, int tag) const {
     return {group_->id, group_->world_of(from), group_->world_of(to), tag};
   }
-  // Few operations are under way at a time, and each tag has boxes of its own.
+  // Few operations are in flight at a time, and each tag has its own mailboxes.
   static constexpr int tags = 8;
   template <class Kind, class... Args>
   Request message(Args&&... args) {
@@ -450,14 +448,14 @@ class SmpiCommunicator final : public MessageCommunicator {
     Collective operation = Collective::all_reduce;
     double bytes = 0;
   };
-  std::array<Whole, tags> wholes_;  // of the tasks under way, by tag
+  std::array<Whole, tags> wholes_;  // of the tasks in flight, by tag
   int tasks_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_smpi_communicator(const SimulatedJob& job, SimulatedTime& time) {
-  // Ranks are contexts of one process and share what is the job's.
+  // Ranks are contexts of one process and share the state of the job.
   static std::shared_ptr<Shared> shared;
   if (!shared || &shared->job != &job) shared = std::make_shared<Shared>(job);
   int rank = 0;

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-// Within an MPI process of SimGrid's SMPI, after MPI_Init: all of them.
+// Communicator of all ranks; called within an SMPI process after MPI_Init.
 std::unique_ptr<Communicator> make_smpi_communicator(const SimulatedJob& job, SimulatedTime& time);
 
 }  // namespace lockstep
