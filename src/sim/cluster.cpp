@@ -102,7 +102,7 @@ std::vector<std::string> names_of(const Setters& setters) {
 
 void check_size(const Cluster& c, const std::string& source) {
   if (c.kinds.size() > most_kinds)
-    throw UserError("{}: {} different [[node]] are more than the {} that are possible", source,
+    throw UserError("{}: {} different [[node]] are too many; at most {} are possible", source,
                     c.kinds.size(), most_kinds);
   int64_t nodes = 0, cores = 0;
   for (const NodeKind& kind : c.kinds) {
@@ -111,8 +111,9 @@ void check_size(const Cluster& c, const std::string& source) {
   }
   if (nodes > most_nodes || cores > most_cores)
     throw UserError(
-        "{}: {} nodes with {} cores in all are too many; at most {} and {} are possible", source,
-        nodes, cores, most_nodes, most_cores);
+        "{}: {} nodes with {} cores in total are too many; at most {} nodes and {} cores are "
+        "possible",
+        source, nodes, cores, most_nodes, most_cores);
 }
 
 void check_stragglers(const Cluster& c, const std::string& where) {
@@ -128,10 +129,12 @@ void check_shape(const Cluster& c, const std::string& source) {
   for (const int extent : c.shape)
     if (product <= most_nodes) product *= extent;
   if ((c.topology == Topology::tree || c.topology == Topology::fat_tree) && c.leaf < 1)
-    throw UserError("{}: topology \"{}\" needs network.leaf: how many nodes share a switch", source,
-                    to_text(c.topology));
+    throw UserError("{}: topology \"{}\" needs network.leaf: the number of nodes per leaf switch",
+                    source, to_text(c.topology));
   if (c.topology == Topology::tree && c.uplink.bandwidth <= 0)
-    throw UserError("{}: topology \"tree\" needs network.uplink_gbit, of a leaf switch", source);
+    throw UserError(
+        "{}: topology \"tree\" needs network.uplink_gbit: the bandwidth of a leaf switch's uplink",
+        source);
   if (c.topology == Topology::torus || c.topology == Topology::dragonfly) {
     if (c.shape.empty())
       throw UserError(

@@ -44,7 +44,7 @@ Predictor make_predictor(const RunConfig& config, const CostSource& source,
   p.recalibrate = source.recalibrate;
   if (p.recalibrate && !p.own)
     throw UserError(
-        "--recalibrate measures this machine, --profile {} is another's; leave one of them out",
+        "--recalibrate measures this machine, but --profile {} is of another; use only one of them",
         source.profile_file);
   p.profile = p.own
                   ? machine_profile(p.recalibrate ? Measuring::again : Measuring::where_needed, say)
@@ -75,7 +75,7 @@ Prediction Predictor::predict(const SimulatedPoint& point) {
   machine_is_busy_ = machine_is_busy_ || !costs.quietness.quiet();
   if (profile.new_measurements > before) write_profile(profile_path(), profile);
   if (measuring == Measuring::again && costs.measured < start)
-    say(fmt::format("the machine was busy; what was measured at {} is kept", costs.measured));
+    say(fmt::format("the machine was busy; the costs measured at {} are kept", costs.measured));
   Prediction prediction = simulate_point(point, data, profile, cluster, how);
   if (cluster.disturbance.fails_at > 0)
     account_for_failure(prediction, point.config, cluster.disturbance, checkpoint_seconds(memory));

@@ -90,7 +90,7 @@ std::vector<SweepEntry> sweep(const RunConfig& config, Predictor& predictor,
   const std::string of = origin(config, predictor);
   const std::map<std::string, Json> kept =
       predictor.recalibrate ? std::map<std::string, Json>() : kept_lines(file, of);
-  if (!kept.empty()) say(fmt::format("{} points are known from before", kept.size()));
+  if (!kept.empty()) say(fmt::format("{} points are known from an earlier sweep", kept.size()));
   if (file.has_parent_path()) make_folder(file.parent_path());
   LineFile lines(file, true);
   std::vector<SweepEntry> all;

@@ -119,7 +119,7 @@ std::vector<Validated> validate(const std::vector<SimulatedPoint>& points, const
                                 Profile& profile, const Cluster& cluster, SimulateOptions how,
                                 int rounds, const Say& say) {
   if (!cluster.is_this_machine)
-    throw UserError("--validate runs for real, on this machine; use --cluster this");
+    throw UserError("--validate makes real runs on this machine; use --cluster this");
   how.loading = false;
   // Use only measurements of these rounds: those of a quieter hour would be too fast. Costs of a
   // network are kept per point and measured in turn with its runs, because the minimum of many

@@ -49,7 +49,7 @@ void expect_sends(int size, Algorithm algorithm, int64_t steps) {
   });
 }
 
-TEST(Ring, SendsTwiceTheDataInTwiceAsManyStepsAsPeers) {
+TEST(Ring, SendsTwiceTheDataInTwoStepsPerPeer) {
   for (const int size : {2, 3, 4, 7, 8}) expect_sends(size, all_reduce_by_ring, 2 * (size - 1));
 }
 
@@ -59,7 +59,7 @@ TEST(HalvingDoubling, SendsTwiceTheDataInLogarithmicSteps) {
   expect_sends(8, all_reduce_by_halving_doubling, 6);
 }
 
-TEST(ReduceByMessages, SumsAtTheRootAndSendsNoMoreThanItSays) {
+TEST(ReduceByMessages, SumsAtTheRootAndSendsAtMostOneAndAHalfArrays) {
   for (const int size : {2, 3, 4, 5, 7, 8})
     for (const int root : {0, size - 1})
       for (const size_t floats : {size_t{0}, size_t{1}, size_t{840}, size_t{300'000}})

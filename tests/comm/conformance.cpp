@@ -41,7 +41,7 @@ void check_sums(Communicator& ranks, size_t count) {
   std::vector<float> data = values_of(ranks.rank(), count), apart(count, -1);
   ranks.all_reduce(data, apart).wait();
   expect(apart == sum, ranks, "all-reduce" + length);
-  expect(data == values_of(ranks.rank(), count), ranks, "what all-reduce was given" + length);
+  expect(data == values_of(ranks.rank(), count), ranks, "the input of all-reduce" + length);
   ranks.all_reduce(data, data).wait();
   expect(data == sum, ranks, "all-reduce in place" + length);
 
@@ -135,7 +135,7 @@ void check_rounding(Communicator& ranks) {
   ranks.all_reduce(data, data).wait();
   std::vector<float> first = data;
   ranks.broadcast(std::as_writable_bytes(std::span(first)), 0).wait();
-  expect(first == data, ranks, "that all ranks hold the same bits after all-reduce");
+  expect(first == data, ranks, "an all-reduce that must be bit-identical on all ranks");
   if (!std::has_single_bit(static_cast<unsigned>(ranks.size()))) return;
   for (size_t i = 0; i < data.size(); ++i) {
     std::vector<float> level;
@@ -159,7 +159,7 @@ void check_messages(Communicator& ranks) {
     Request sent = ranks.send(std::as_bytes(std::span(out)), next, 7);
     ranks.receive(std::as_writable_bytes(std::span(in)), previous, 7).wait();
     sent.wait();
-    expect(in == values_of(previous, count), ranks, "a message round the ring");
+    expect(in == values_of(previous, count), ranks, "a message around the ring");
   }
   // Two tags, received in reverse order.
   if (rank == 0) {
@@ -185,7 +185,7 @@ void check_messages(Communicator& ranks) {
       expect(value == 10 * from, ranks, "the sender of a message");
       sum += from;
     }
-    expect(sum == size * (size - 1) / 2, ranks, "that every sender is heard once");
+    expect(sum == size * (size - 1) / 2, ranks, "the set of senders");
   } else {
     const int value = 10 * rank;
     ranks.send(std::as_bytes(std::span(&value, 1)), 0, 3).wait();
@@ -203,7 +203,8 @@ void check_overlap(Communicator& ranks) {
   }
   for (size_t k = 5; k-- > 0;) requests[k].wait();
   for (size_t k = 0; k < 5; ++k)
-    expect(data[k] == sum_of(ranks.size(), 1000 + k), ranks, "all-reduces that overlap");
+    expect(data[k] == sum_of(ranks.size(), 1000 + k), ranks,
+           "one of several overlapping all-reduces");
 }
 
 // Counts are valid during the call only, not until the operation completes.
@@ -243,12 +244,12 @@ void check_many_under_way(Communicator& ranks) {
   for (Request& request : sent) request.wait();
   for (size_t k = 0; k < operations; ++k) {
     if (ranks.rank() == static_cast<int>(k % size))
-      expect(gathered[k] == given[k], ranks, "one of many gathers under way");
-    expect(scattered[k] == mine[k], ranks, "one of many scatters under way");
-    expect(shared[k] == given[k], ranks, "one of many all-gathers under way");
+      expect(gathered[k] == given[k], ranks, "one of many gathers in flight");
+    expect(scattered[k] == mine[k], ranks, "one of many scatters in flight");
+    expect(shared[k] == given[k], ranks, "one of many all-gathers in flight");
     if (size == 1) continue;
     const int previous = (ranks.rank() + ranks.size() - 1) % ranks.size();
-    expect(arrived[k] == number(previous, k), ranks, "one of many messages under way");
+    expect(arrived[k] == number(previous, k), ranks, "one of many messages in flight");
   }
 }
 
@@ -334,7 +335,7 @@ void check_large_messages_between_two(Communicator& ranks, const SparseMemory& m
     int from = -1;
     ranks.receive_any(data, 6, from).wait();
     expect(from == 0, ranks, "the sender of a large message");
-    expect_marks(floats, 20, 1, ranks, "a large message from anyone");
+    expect_marks(floats, 20, 1, ranks, "a large message from any rank");
     mark(floats, 30);
   }
   ranks.broadcast(data, 1).wait();

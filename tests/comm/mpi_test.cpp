@@ -42,7 +42,7 @@ TEST(MpiRanks, ExchangeMoreThanTwoGigabytes) {
   EXPECT_EQ(job.code, 0) << job.output;
 }
 
-TEST(MpiRanks, AStoppedRankIsNamedAndTheJobEnds) {
+TEST(MpiRanks, NameAStoppedRankAndEndTheJob) {
   const auto start = std::chrono::steady_clock::now();
   const Ended job = run_job(3, "stop");
   EXPECT_NE(job.code, 0);

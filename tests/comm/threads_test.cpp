@@ -38,7 +38,7 @@ TEST(ThreadRanks, AnErrorOnOneRankEndsAll) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
-TEST(ThreadRanks, AWaitThatEndsNamesWhoIsMissingAndWhatWasWaitedFor) {
+TEST(ThreadRanks, ATimeoutNamesTheMissingRankAndTheOperation) {
   try {
     run_thread_ranks(3, 0.2, [](Communicator& ranks) {
       if (ranks.rank() == 2) {
@@ -57,7 +57,7 @@ TEST(ThreadRanks, AWaitThatEndsNamesWhoIsMissingAndWhatWasWaitedFor) {
   }
 }
 
-TEST(ThreadRanks, DoNotReceiveAMessageThatWasGivenUp) {
+TEST(ThreadRanks, DoNotReceiveAnAbandonedMessage) {
   run_thread_ranks(2, 60, [](Communicator& ranks) {
     std::vector<float> data(1);
     if (ranks.rank() == 0) {
@@ -73,7 +73,7 @@ TEST(ThreadRanks, DoNotReceiveAMessageThatWasGivenUp) {
   });
 }
 
-TEST(ThreadRanks, TellWaitingForOthersFromMovingData) {
+TEST(ThreadRanks, DistinguishWaitingForRanksFromMovingData) {
   run_thread_ranks(2, 60, [](Communicator& ranks) {
     if (ranks.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     std::vector<float> data(10);

@@ -45,7 +45,7 @@ TEST(Clusters, RefuseSizesThatOverflow) {
   refused("count = 10000000\ncores = 2\nmemory_gb = 8", good_network,
           {"c.toml line 2", "node.count", "1 to 1000000"});
   refused("count = 1000000\ncores = 4096\nmemory_gb = 8", good_network,
-          {"1000000 nodes with 4096000000 cores", "at most 1000000 and 100000000"});
+          {"1000000 nodes with 4096000000 cores", "at most 1000000 nodes and 100000000 cores"});
   std::string many;
   for (int i = 0; i < 3000; ++i) many += "[[node]]\ncount = 1000000\nmemory_gb = 8\n";
   expect_user_error([&] { parse_cluster(many, "c.toml"); }, {"3000 different [[node]]"});
@@ -67,7 +67,7 @@ TEST(Clusters, RefuseSizesThatOverflow) {
       {"c.toml", "stragglers=5", "4 nodes"});
 }
 
-TEST(Clusters, AreDisturbedBySeveralThingsInOneWord) {
+TEST(Clusters, TakeSeveralDisturbancesSeparatedByCommas) {
   Cluster c = test_cluster();
   disturb(c, "noise=0.1,stragglers=2,straggler_speed=0.25");
   EXPECT_DOUBLE_EQ(c.disturbance.noise, 0.1);
@@ -116,7 +116,7 @@ TEST(Clusters, SayWhatIsWrongAndWhere) {
 }
 
 // Only the nodes in use are simulated, so predictions for a few ranks of a huge cluster are fast.
-TEST(Clusters, OfAMillionNodesAnswerAsSmallOnes) {
+TEST(Clusters, OfAMillionNodesArePredictedLikeSmallOnes) {
   const FixedProfile fixed;
   const auto predicted = [&](int nodes, const std::string& network, Engine engine) {
     const Cluster c = parse_cluster(text(fmt::format("count = {}\ncores = 2\nmemory_gb = 4", nodes),
@@ -139,7 +139,7 @@ TEST(Clusters, OfAMillionNodesAnswerAsSmallOnes) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
-TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
+TEST(Profiles, RoundTripAndRefuseOtherFiles) {
   FixedProfile fixed;
   fixed.profile.arithmetic = 2e-6;
   fixed.profile.mpi_quietness = {"steal", 1.5};
@@ -173,7 +173,7 @@ TEST(Profiles, RoundTripAndRefuseWhatIsNone) {
   refused(good.substr(0, good.size() / 2), "is not a profile");
 }
 
-TEST(Profiles, KeepTheQuickerTables) {
+TEST(Profiles, KeepTheFasterTables) {
   const auto tables = [](double barrier) {
     std::map<std::string, SizeTable> made;
     made["barrier"].add(64, barrier);
@@ -186,7 +186,7 @@ TEST(Profiles, KeepTheQuickerTables) {
   }
 }
 
-TEST(Costs, GoBetweenWhatWasMeasured) {
+TEST(Costs, AreInterpolatedBetweenMeasurements) {
   SizeTable table;
   table.add(100, 1);
   table.add(200, 2);

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-TEST(ErrorSummary, OfTwoCasesTheMedianIsTheirMean) {
+TEST(ErrorSummary, TheMedianOfTwoCasesIsTheirMean) {
   const ErrorSummary summary = summarise_errors({{.error = 0.099}, {.error = -0.211}});
   EXPECT_DOUBLE_EQ(summary.median, 0.155);
   EXPECT_DOUBLE_EQ(summary.largest, 0.211);
@@ -20,7 +20,7 @@ TEST(ErrorSummary, LeavesDisturbedCasesOutAndCountsThem) {
   EXPECT_EQ(summary.left_out, 1u);
 }
 
-TEST(ErrorSummary, OfDisturbedCasesAloneThereIsNone) {
+TEST(ErrorSummary, IsEmptyIfAllCasesAreDisturbed) {
   const ErrorSummary summary = summarise_errors({{.error = 0.5, .disturbed = true}});
   EXPECT_EQ(summary.counted, 0u);
   EXPECT_DOUBLE_EQ(summary.median, 0);

@@ -49,7 +49,9 @@ class SelfCommunicator final : public Communicator {
   std::string host() const override { return host_name(); }
 
  private:
-  [[noreturn]] static void alone() { report_bug("a message to nobody", __FILE__, __LINE__); }
+  [[noreturn]] static void alone() {
+    report_bug("a point-to-point message in a group of one", __FILE__, __LINE__);
+  }
 };
 
 }  // namespace

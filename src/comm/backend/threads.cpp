@@ -103,7 +103,7 @@ class MeetingOperation final : public ThreadOperation {
     std::vector<int> absent;
     for (int r = 0; r < group_.size; ++r)
       if (!meeting_->came[static_cast<size_t>(r)].load()) absent.push_back(r);
-    return absent.empty() ? "ranks that came but did not finish" : ranks_text(absent);
+    return absent.empty() ? "ranks that arrived but did not finish" : ranks_text(absent);
   }
 
  private:

@@ -86,7 +86,7 @@ Profile kept_profile(const Say& say) {
     const Profile kept = read_profile(profile_path());
     return kept.version == LOCKSTEP_VERSION ? kept : fresh;
   } catch (const UserError& error) {
-    say(fmt::format("{}; measuring anew", error.what()));
+    say(fmt::format("{}; measuring again", error.what()));
     return fresh;
   }
 }

@@ -48,8 +48,8 @@ std::vector<std::string> cautions_for(const PredictedFrom& from, const Predictio
     cautions.push_back(disturbed_by("messages between ranks were", quietness_of_messages(from)));
   if (point.config.parallel.ranks > 1 && r.undisturbed_step_seconds < short_step)
     cautions.emplace_back(
-        "steps below 0.1 ms: the software around messages, which is not part of the prediction, may "
-        "take as long as the step itself");
+        "steps below 0.1 ms: the software overhead of messages, which is not part of the "
+        "prediction, may take as long as the step itself");
   if (r.extrapolated)
     cautions.push_back(fmt::format(
         "{} threads per rank: 1 and {} were measured on {} cores, the rest is "

@@ -80,10 +80,10 @@ void expect_to_fit(const SimulatedPoint& point, const RankMemory& memory, const 
   const double needed = memory.sum() * point.per_node;
   if (needed > smallest)
     throw UserError(
-        "{} ranks a node need {:.2f} GB ({:.0f} MB each: weights {:.0f}, gradients {:.0f}, "
+        "{} ranks per node need {:.2f} GB ({:.0f} MB each: weights {:.0f}, gradients {:.0f}, "
         "optimiser {:.0f}, activations {:.0f}, data {:.0f}), {:.2f} GB more than a node of cluster "
-        "'{}' has; "
-        "use fewer ranks a node (--nodes), a smaller train.micro_batch, or nodes with more memory",
+        "'{}' has; use fewer ranks per node (--nodes), a smaller train.micro_batch, or nodes with "
+        "more memory",
         point.per_node, needed / (1 << 30), memory.sum() / 1e6, memory.weights / 1e6,
         memory.gradients / 1e6, memory.optimizer / 1e6, memory.activations / 1e6, memory.data / 1e6,
         (needed - smallest) / (1 << 30), cluster.name);

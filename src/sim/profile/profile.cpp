@@ -198,10 +198,10 @@ Profile read_profile(const fs::path& path) {
       for (const auto& [ranks, cost] : n.at("by_ranks").items())
         costs.by_ranks[std::stoi(ranks)] = step_from(cost);
       if (costs.rows < 1 || costs.parameters < 1 || costs.by_ranks.empty())
-        throw UserError("{}: the costs of '{}' are not possible", path.string(), key);
+        throw UserError("{}: the costs of '{}' are invalid", path.string(), key);
       p.networks[key] = costs;
     }
-    if (p.cores < 1) throw UserError("{}: a machine of {} cores", path.string(), p.cores);
+    if (p.cores < 1) throw UserError("{}: cores = {} is invalid", path.string(), p.cores);
     return p;
   } catch (const Json::exception& error) {
     throw UserError("{} is a damaged profile: {}; make it again with 'lockstep calibrate'",

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-TEST(DisturbanceWatch, FindsNothingOnAMachineLeftAlone) {
+TEST(DisturbanceWatch, FindsNothingOnAnUndisturbedMachine) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
   watch.begin();
@@ -16,7 +16,7 @@ TEST(DisturbanceWatch, FindsNothingOnAMachineLeftAlone) {
   EXPECT_TRUE(watch.end(0.1).quiet());
 }
 
-TEST(DisturbanceWatch, NamesOtherProgramsAndWhatTheyMayHaveCost) {
+TEST(DisturbanceWatch, NamesOtherProgramsAndTheSlowdownTheyMayHaveCaused) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
   watch.begin();
@@ -27,7 +27,7 @@ TEST(DisturbanceWatch, NamesOtherProgramsAndWhatTheyMayHaveCost) {
   EXPECT_DOUBLE_EQ(found.slowdown, 2);
 }
 
-TEST(DisturbanceWatch, NamesTimeThatTheHostTook) {
+TEST(DisturbanceWatch, NamesTheTimeTakenByTheHost) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
   watch.begin();
@@ -35,7 +35,7 @@ TEST(DisturbanceWatch, NamesTimeThatTheHostTook) {
   expect_says(watch.end().why, {"the host took 10% of the time"});
 }
 
-TEST(DisturbanceWatch, NoticesArithmeticThatTakesLongerThanAtItsBest) {
+TEST(DisturbanceWatch, NoticesArithmeticThatIsSlowerThanTheFastest) {
   FakeMachine machine;
   DisturbanceWatch watch(machine, 1e-6);  // half of what it takes now
   watch.begin();
@@ -45,7 +45,7 @@ TEST(DisturbanceWatch, NoticesArithmeticThatTakesLongerThanAtItsBest) {
   EXPECT_DOUBLE_EQ(found.slowdown, 2);
 }
 
-TEST(DisturbanceWatch, NoticesProgramsThatTakeTurnsOnlyBeforeOrAfter) {
+TEST(DisturbanceWatch, NoticesArithmeticThatIsSlowOnlyAtTheEnd) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
   watch.begin();
@@ -54,7 +54,7 @@ TEST(DisturbanceWatch, NoticesProgramsThatTakeTurnsOnlyBeforeOrAfter) {
   expect_says(watch.end().why, {"arithmetic took 1.5 times as long"});
 }
 
-TEST(DisturbanceWatch, DoesNotTrustStepsThatSpreadFarThemselves) {
+TEST(DisturbanceWatch, DoesNotTrustStepsWithALargeSpread) {
   FakeMachine machine;
   DisturbanceWatch watch(machine);
   watch.begin();
@@ -64,7 +64,7 @@ TEST(DisturbanceWatch, DoesNotTrustStepsThatSpreadFarThemselves) {
   EXPECT_DOUBLE_EQ(found.slowdown, 1.64);
 }
 
-TEST(DisturbanceWatch, RemembersTheQuickestArithmetic) {
+TEST(DisturbanceWatch, RemembersTheFastestArithmetic) {
   FakeMachine machine;
   DisturbanceWatch watch(machine, 3e-6);
   watch.begin();
@@ -87,7 +87,7 @@ int times_measured(int disturbed, int attempts, double seconds = 1) {
   return measured;
 }
 
-TEST(DisturbanceWatch, RepeatsWhatWasDisturbedAFewTimes) {
+TEST(DisturbanceWatch, RepeatsDisturbedMeasurementsAFewTimes) {
   EXPECT_EQ(times_measured(0, 3), 1);
   EXPECT_EQ(times_measured(1, 3), 2);
   EXPECT_EQ(times_measured(9, 3), 3);

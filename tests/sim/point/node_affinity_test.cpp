@@ -29,13 +29,13 @@ TEST(NodeAffinity, CompactFillsOneSocketAndScatterSpreads) {
   EXPECT_EQ(places_on_node("0,1,4", two_sockets, 3, 3, 1).on_socket, (std::vector<int>{2, 2, 1}));
 }
 
-TEST(NodeAffinity, NamesCoresThatANodeDoesNotHave) {
+TEST(NodeAffinity, RefusesCoresThatANodeDoesNotHave) {
   expect_user_error([] { places_on_node("0,4", four_cores, 2, 2, 1); },
                     {"core 4 does not exist", "0 to 3"});
   expect_user_error([] { places_on_node("compakt", four_cores, 2, 2, 1); }, {"compakt"});
 }
 
-TEST(NodeAffinity, MattersWhereCoresAreListedOrNodesHaveSockets) {
+TEST(NodeAffinity, MattersIfCoresAreListedOrNodesHaveSeveralSockets) {
   Cluster cluster = test_cluster(2, 4);
   EXPECT_TRUE(affinity_matters("0,0", cluster));
   EXPECT_TRUE(affinity_matters("none", cluster));

@@ -39,7 +39,7 @@ TEST(KeptCosts, ACleanMeasurementReplacesADisturbedOneEvenIfItIsSlower) {
   EXPECT_EQ(kept(network(5, "a neighbour", 2), network(3)), 3);
 }
 
-TEST(KeptCosts, OfTwoCleanOnesTheQuickerIsKeptUnlessItIsToBeMeasuredAgain) {
+TEST(KeptCosts, TheFasterOfTwoCleanOnesIsKeptUnlessRecalibratingOrStale) {
   EXPECT_EQ(kept(network(3), network(5)), 3);
   EXPECT_EQ(kept(network(5), network(3)), 3);
   EXPECT_EQ(kept(network(3), network(5), Measuring::again), 5);
@@ -48,7 +48,7 @@ TEST(KeptCosts, OfTwoCleanOnesTheQuickerIsKeptUnlessItIsToBeMeasuredAgain) {
   EXPECT_EQ(kept(old, network(5), Measuring::where_needed), 5);
 }
 
-TEST(KeptCosts, OfTwoDisturbedOnesTheQuickerAndTheLessDisturbedMarkAreKept) {
+TEST(KeptCosts, TheFasterOfTwoDisturbedOnesAndTheSmallerSlowdownAreKept) {
   NetworkCosts costs = network(5, "much", 3);
   costs.keep_better(network(4, "little", 1.5));
   EXPECT_EQ(costs.by_ranks[1].step(), 4);
@@ -61,7 +61,7 @@ TEST(KeptCosts, MediansOfTwoMeasurementsAreAveraged) {
   EXPECT_DOUBLE_EQ(costs.by_ranks[1].step() * costs.by_ranks[1].typical, 5.4);
 }
 
-TEST(KeptCosts, ShortStepsSpreadFarWithoutADisturbance) {
+TEST(KeptCosts, TheSpreadOfShortStepsIndicatesNoDisturbance) {
   EXPECT_NEAR(network(5e-3).spread(), 0.2, 1e-12);
   EXPECT_EQ(network(5e-6).spread(), 0);
 }
@@ -108,7 +108,7 @@ TEST_F(Measured, DisturbedCostsAreMeasuredAgainAsSoonAsTheMachineIsQuiet) {
   EXPECT_EQ(fixed.profile.new_measurements, 1);
 }
 
-TEST_F(Measured, OnABusyMachineItTriesSeveralTimesAndThenSaysSo) {
+TEST_F(Measured, CostsOfABusyMachineAreMeasuredSeveralTimesAndLabelled) {
   fixed.profile.networks.clear();
   machine.stay_busy();
   const NetworkCosts costs =
@@ -118,7 +118,7 @@ TEST_F(Measured, OnABusyMachineItTriesSeveralTimesAndThenSaysSo) {
   EXPECT_GT(costs.quietness.slowdown, 1);
 }
 
-TEST_F(Measured, RecalibratingOnABusyMachineKeepsWhatIsClean) {
+TEST_F(Measured, RecalibratingOnABusyMachineKeepsCleanCosts) {
   machine.stay_busy();
   const double before = known().by_ranks.at(1).step();
   costs_for(point, fixed.data, fixed.profile, Measuring::again, 1, machine);
@@ -149,7 +149,7 @@ class ManyThreads : public testing::Test {
   }
 };
 
-TEST_F(ManyThreads, AreExtrapolatedFromWhatWasMeasuredAndSaySo) {
+TEST_F(ManyThreads, AreExtrapolatedFromMeasurementsAndLabelled) {
   const double alone = with_threads(1).step_seconds;
   const Prediction measured = with_threads(2), more = with_threads(4);
   EXPECT_NEAR(measured.step_seconds, 0.6 * alone, 1e-9);
@@ -175,7 +175,7 @@ TEST_F(ManyThreads, AreNeverMeasuredOnFewerCores) {
                     {"one core", "--threads 1"});
 }
 
-TEST_F(ManyThreads, OnANodeOfFewerCoresMustBeMeant) {
+TEST_F(ManyThreads, OnANodeWithFewerCoresNeedOversubscribe) {
   RunConfig config = fixed.config;
   config.device.threads = 4;
   expect_user_error([&] { place_point(config, test_cluster(), 1, 0, false); },

@@ -30,7 +30,7 @@ RunConfig with_strategy(RunConfig config, const std::string& strategy) {
 // Two kernels, 1 ms forward and 2 ms backward each, and 0.7 ms outside them.
 constexpr double step_alone = 6.7e-3;
 
-TEST(Simulation, OneRankTakesWhatItsKernelsTake) {
+TEST(Simulation, OneRankTakesTheTimeOfItsKernels) {
   const FixedProfile fixed;
   for (const Engine engine : {Engine::simgrid, Engine::analytic}) {
     const Prediction p = predict(fixed, fixed.config, test_cluster(), 1, 0, engine);
@@ -68,7 +68,7 @@ TEST(Simulation, PredictionsArePinned) {
 }
 
 // Kernels of two training ranks on one node take twice as long here; a server only waits.
-TEST(Simulation, ServersDoNotContendWithThoseWhoTrain) {
+TEST(Simulation, ServersDoNotContendWithTrainingRanks) {
   const FixedProfile fixed;
   RunConfig config = with_strategy(fixed.config, "parameter-server");
   for (const char* backend : {"threads", "mpi"}) {
@@ -101,7 +101,7 @@ TEST(Simulation, AShortStepOfSeveralRanksSaysThatSoftwareOverheadIsLeftOut) {
   EXPECT_EQ(cautions(1).find("below 0.1 ms"), std::string::npos);
 }
 
-TEST(Simulation, MessagesTravelDuringTheBackwardPass) {
+TEST(Simulation, MessagesOverlapTheBackwardPass) {
   const FixedProfile fixed;
   const Cluster slow = parse_cluster(
       "name = \"slow\"\n[node]\ncount = 2\ncores = 2\nmemory_gb = 4\n[network]\n"
@@ -116,7 +116,7 @@ TEST(Simulation, MessagesTravelDuringTheBackwardPass) {
   EXPECT_LT(predict(fixed, config, slow, 2, 2).step_seconds, apart - 1.5e-4);
 }
 
-TEST(Simulation, DisturbancesSlowItDown) {
+TEST(Simulation, DisturbancesSlowStepsDown) {
   const FixedProfile fixed;
   const Cluster quiet = test_cluster();
   Cluster slow = quiet, noisy = quiet;
@@ -169,7 +169,7 @@ TEST(Simulation, NoiseFollowsTheSeed) {
   EXPECT_NE(step(1), step(2));
 }
 
-TEST(Simulation, StatesTheStepToExpectAndTheUndisturbedOne) {
+TEST(Simulation, StatesTheExpectedAndTheUndisturbedStep) {
   FixedProfile fixed;
   for (auto& [ranks, cost] : fixed.profile.networks.begin()->second.by_ranks) {
     cost.low = 1.05;
@@ -194,7 +194,7 @@ TEST(Simulation, StatesTheStepToExpectAndTheUndisturbedOne) {
   EXPECT_NEAR(together.step_seconds, 1.2 * together.undisturbed_step_seconds, 1e-9);
 }
 
-TEST(Simulation, SaysWhenItWasMeasuredOnABusyMachineAndWidensItsBand) {
+TEST(Simulation, SaysWhenKernelsWereMeasuredOnABusyMachineAndWidensItsBand) {
   FixedProfile fixed;
   const Prediction clean = predict(fixed, fixed.config, test_cluster(), 1, 0);
   EXPECT_FALSE(clean.disturbed);
@@ -220,7 +220,7 @@ TEST(Simulation, SaysWhenMessagesWereMeasuredOnABusyMachine) {
               {"messages between ranks were measured while the machine was busy"});
 }
 
-TEST(Simulation, AFailureCostsWhatWasNotSaved) {
+TEST(Simulation, AFailureCostsTheWorkSinceTheLastCheckpoint) {
   FixedProfile fixed;
   fixed.config.train.checkpoint_every = 10;
   fixed.config.parallel.timeout = 30;
@@ -331,7 +331,7 @@ TEST(Analytic, CollectivesAgreeWithSimgrid) {
             EXPECT_NEAR(by_closed_form(job, tested.collective, floats) / simgrid, 1,
                         tested.tolerance)
                 << tested.name << ", " << to_text(cluster->topology) << ", " << ranks << " ranks, "
-                << per_node << " a node, " << floats << " floats: " << simgrid << " s";
+                << per_node << " per node, " << floats << " floats: " << simgrid << " s";
           }
         }
 }
@@ -386,7 +386,7 @@ TEST(Analytic, StepsAgreeWithSimgridOnAllShippedClusters) {
 }
 
 // Parts of a large array take longer than whole arrays of the size of a part.
-TEST(Simgrid, TwoRanksOfANodeTakeWhatWasMeasured) {
+TEST(Simgrid, TwoRanksOfANodeTakeTheMeasuredTime) {
   Profile profile;
   profile.cores = 2;
   profile.mpi = fixed_tables();
@@ -408,7 +408,7 @@ TEST(Simgrid, TwoRanksOfANodeTakeWhatWasMeasured) {
   }
 }
 
-TEST(Simgrid, RanksDoWhatEveryBackendMust) {
+TEST(Simgrid, RanksConform) {
   Profile profile;
   profile.cores = 2;
   profile.mpi = fixed_tables();
@@ -427,7 +427,7 @@ TEST(Simgrid, RanksDoWhatEveryBackendMust) {
     }
 }
 
-TEST(Numerics, VirtualRanksLearnWhatRealOnesLearn) {
+TEST(Numerics, VirtualRanksLearnTheSameForAnyNumberOfRanks) {
   FixedProfile fixed;
   const ScratchFolder folder(fs::temp_directory_path());
   Observer nobody;
@@ -456,7 +456,7 @@ TEST(Numerics, VirtualRanksLearnWhatRealOnesLearn) {
   }
 }
 
-TEST(Numerics, AsynchronousServersGoByVirtualTime) {
+TEST(Numerics, AsynchronousServersFollowVirtualTimeReproducibly) {
   FixedProfile fixed;
   const ScratchFolder folder(fs::temp_directory_path());
   Observer nobody;
@@ -476,7 +476,7 @@ TEST(Numerics, AsynchronousServersGoByVirtualTime) {
   EXPECT_EQ(first.at("total_seconds"), second.at("total_seconds"));
 }
 
-TEST(Numerics, FoldsAreSharedInVirtualTime) {
+TEST(Numerics, FoldsAreDividedAmongRanksInVirtualTime) {
   FixedProfile fixed;
   fixed.config.crossval.folds = 4;
   const ScratchFolder folder(fs::temp_directory_path());

@@ -61,7 +61,7 @@ class Deadline {
             return;
           fmt::print(stderr,
                      "lockstep: {} did not end within {:.0f} s (parallel.timeout); did all ranks "
-                     "start, and is each still there?\n",
+                     "start, and are all of them still running?\n",
                      what, seconds);
           std::fflush(stderr);
           std::_Exit(1);
@@ -158,7 +158,7 @@ std::string roll_call(const Group& group) {
     if (!there[static_cast<size_t>(r)])
       text += fmt::format("{}rank {} on host {}", text.empty() ? "" : ", ", r,
                           group.hosts[static_cast<size_t>(r)]);
-  return text.empty() ? "a rank that answers, but does something else" : text;
+  return text.empty() ? "a rank that is alive but not taking part" : text;
 }
 
 class MpiOperation : public Operation {
@@ -400,9 +400,8 @@ std::unique_ptr<Communicator> join(double timeout) {
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED)
     throw Failure(
-        "this MPI grants thread level {} only; MPI_THREAD_FUNNELED is needed, since a rank may "
-        "have "
-        "threads of its own",
+        "this MPI provides only thread level {}; MPI_THREAD_FUNNELED is needed because a rank may "
+        "have several threads",
         provided);
   return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, timeout);
 }

@@ -116,14 +116,14 @@ class AnalyticCommunicator final : public Communicator {
   }
   Request receive_any(Bytes, int, int&) override {
     throw UserError(
-        "the analytic engine has no servers that answer whoever comes first; use --engine simgrid");
+        "the analytic engine does not simulate asynchronous servers; use --engine simgrid");
   }
 
   void read_file(const std::string& path, int64_t from, Bytes into) override {
     read_file_part(path, from, into);
   }
   std::unique_ptr<Communicator> split(int, int) override {
-    throw UserError("the analytic engine has no groups of ranks; use --engine simgrid");
+    throw UserError("the analytic engine does not simulate groups of ranks; use --engine simgrid");
   }
   void abort(const std::string& reason, int) override { throw Failure("{}", reason); }
   std::string backend() const override { return "closed forms"; }
