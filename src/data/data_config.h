@@ -12,7 +12,7 @@ enum class Normalize { none, unit, standardize };
 template <>
 inline constexpr auto enum_texts<Normalize> = std::array{"none", "unit", "standardize"};
 
-// Whose random rows become the test part.
+// Which implementation draws the random rows of the test part.
 enum class Splitter { lockstep, scikit_learn };
 template <>
 inline constexpr auto enum_texts<Splitter> = std::array{"lockstep", "scikit-learn"};
@@ -22,7 +22,7 @@ enum class Reading { all, own_part };
 template <>
 inline constexpr auto enum_texts<Reading> = std::array{"all", "own-part"};
 
-// Columns of posts: one per frequent word, weighted by rarity, or one per hash of a word.
+// Columns of posts. tf_idf: one per frequent word, weighted by rarity; hashed: by hash of the word.
 enum class PostFeatures { tf_idf, hashed };
 template <>
 inline constexpr auto enum_texts<PostFeatures> = std::array{"tf-idf", "hashed"};
@@ -33,22 +33,22 @@ struct DataConfig {
   std::string path;             // the user's own file or folder, where the source needs one
   std::string label = "label";  // csv: the column that holds the class
   Normalize normalize = Normalize::unit;
-  double validation = 0;    // below 1 a share of the training part, else a number of samples
-  double test = 0;          // the same, for sources that come without a test part
-  bool stratified = false;  // splits keep the share of each class
+  double validation = 0;    // below 1: fraction of the training part; else number of samples
+  double test = 0;          // likewise, of all samples; 0: the source's own test part, if any
+  bool stratified = false;  // splits keep the proportions of classes
   Splitter splitter = Splitter::lockstep;
   int64_t split_seed = -1;  // -1: the run's seed
   Reading reading = Reading::all;
   int64_t limit = 0;  // train on this many samples only; 0 means all
   PostFeatures features = PostFeatures::tf_idf;
-  int64_t vocabulary = 16384;       // posts: columns of the features
-  double hidden = 0.2;              // posts: share of each user's follows that is kept for testing
-  std::string tokenizer = "bytes";  // text: or gpt2, or a folder with a tokenizer's files
-  int64_t context = 64;             // text: tokens of a sample
-  int64_t stride = 0;               // text: a sample begins every so many tokens; 0: context
-  std::string text_template = "{text}";  // text of a table: its columns merged
-  std::string split_column;              // text of a table: the column that names each row's part
-  int workers = 0;  // threads that prepare batches ahead; 0: the training thread does
+  int64_t vocabulary = 16384;       // posts: number of feature columns
+  double hidden = 0.2;              // posts: fraction of each user's follows hidden for testing
+  std::string tokenizer = "bytes";  // text: "bytes", "gpt2" or a folder with a tokenizer's files
+  int64_t context = 64;             // text: tokens per sample
+  int64_t stride = 0;               // text: tokens between starts of training samples; 0: context
+  std::string text_template = "{text}";  // text tables: how columns are merged into one text
+  std::string split_column;              // text tables: the column that names each row's part
+  int workers = 0;  // threads that prepare batches in advance; 0: the training thread prepares them
 };
 
 }  // namespace lockstep

@@ -18,7 +18,7 @@ std::vector<std::vector<int64_t>> by_class(const Dataset& data, std::span<const 
   return groups;
 }
 
-// Deals rows out like cards, class after class, each class shuffled.
+// Deals rows out round-robin, class by class, each class shuffled.
 std::vector<std::vector<int64_t>> deal(const std::vector<std::vector<int64_t>>& groups,
                                        int64_t hands, uint64_t seed, Stream stream) {
   std::vector<std::vector<int64_t>> dealt(static_cast<size_t>(hands));

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// Keys of the streams that draw each part, so that one cut does not shift the others.
+// One random stream per part: drawing one part does not advance the streams of the others.
 enum Stream : uint64_t { test_stream = 0, validation_stream = 1, limit_stream = 2 };
 
 struct Rows {
@@ -83,7 +83,7 @@ std::string split_text(const DataConfig& config, const Rows& rows, uint64_t seed
       with_commas(static_cast<int64_t>(rows.test.size())));
 }
 
-// What needs to see samples of other ranks.
+// Throws a UserError for settings that need samples of other ranks.
 void check_own_part(const DataConfig& config) {
   const std::vector<std::string> able = {"mnist", "fashion-mnist", "mnist-sample", "idx",
                                          "cifar-10"};
@@ -110,7 +110,7 @@ DataSplits load_data(const DataConfig& config, uint64_t run_seed, const Say& say
                      const Normalizer* given, const OwnPart* own) {
   const uint64_t seed = config.split_seed < 0 ? run_seed : static_cast<uint64_t>(config.split_seed);
   if (own) check_own_part(config);
-  DataConfig resolved = config;  // some sources draw something themselves
+  DataConfig resolved = config;  // some sources use the seed themselves
   resolved.split_seed = static_cast<int64_t>(seed);
   SourceData source = find_source(config.name).load(resolved, say, own);
   Rows rows = cut(source, config, seed);

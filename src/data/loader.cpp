@@ -19,11 +19,11 @@ BatchLoader::BatchLoader(const Dataset& dataset, int64_t batch, uint64_t seed, b
   if (batch_ == 0 || batch_ > dataset.size()) batch_ = dataset.size();
   batches_ = (dataset.size() + batch_ - 1) / batch_;
   delivered_ = prepared_ = batches_;  // nothing to do before the first start_epoch
-  // One slot for the caller, one for each worker, one that is ready.
+  // One slot for the caller, one per worker, one for a finished batch.
   ring_.resize(workers == 0 ? 1 : static_cast<size_t>(workers + 2));
   try {
     for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
-  } catch (...) {  // the system gave fewer threads than asked for: end those that run
+  } catch (...) {  // not all threads could be started: end those that run
     stop();
     throw;
   }
@@ -49,7 +49,7 @@ void BatchLoader::start_epoch(int64_t epoch) {
 
 void BatchLoader::start(std::vector<int64_t> rows, const std::vector<int64_t>& sizes) {
   std::unique_lock lock(mutex_);
-  prepared_ = batches_;  // no worker takes up another batch of the old order
+  prepared_ = batches_;  // workers start no further batch of the old order
   to_deliver_.wait(lock, [this] { return busy_ == 0; });
   order_ = std::move(rows);
   ends_.clear();
@@ -72,14 +72,14 @@ const Batch* BatchLoader::next() {
     to_deliver_.wait(lock, [&] { return slot.ready; });
     slot.ready = false;
   }
-  ++delivered_;  // gives up the batch of the last call: its slot may be filled again
+  ++delivered_;  // releases the batch of the previous call: its slot may be filled again
   to_prepare_.notify_one();
   if (slot.error) std::rethrow_exception(std::exchange(slot.error, nullptr));
   return &slot.batch;
 }
 
 bool BatchLoader::may_prepare() const {
-  // The slot of batch delivered_ - 1 is the caller's.
+  // The caller may still use the slot of batch delivered_ - 1.
   return prepared_ < batches_ && prepared_ < delivered_ - 1 + static_cast<int64_t>(ring_.size());
 }
 

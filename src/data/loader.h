@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-// Goes through a data set batch by batch. With workers, threads prepare batches ahead; what is
-// delivered, and in which order, is the same as without. The data set must outlive the loader.
+// Iterates over a data set in batches. Worker threads prepare batches in advance; the batches and
+// their order are the same as without workers. The data set must outlive the loader.
 class BatchLoader {
  public:
   // A batch of 0 means the whole set at once; the last batch of an epoch may be smaller.
@@ -20,15 +20,15 @@ class BatchLoader {
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  int64_t batches() const { return batches_; }  // in one epoch
+  int64_t batches() const { return batches_; }  // per epoch
 
-  // Starts over with the order of this epoch, whether or not the last one was finished.
+  // Starts an epoch, even if the previous one is not finished.
   void start_epoch(int64_t epoch);
-  // The same with these rows in this order, in batches of these sizes.
+  // The same with the given rows and their order, in batches of the given sizes.
   void start(std::vector<int64_t> rows, const std::vector<int64_t>& sizes);
 
-  // The next batch, valid until the next call; nullptr at the end of the epoch. Rethrows what a
-  // worker met while it prepared this batch.
+  // The next batch, valid until the next call; nullptr at the end of the epoch. Throws the
+  // exception that preparing this batch threw.
   const Batch* next();
 
  private:
@@ -50,11 +50,11 @@ class BatchLoader {
   uint64_t seed_;
   bool shuffle_;
   std::vector<int64_t> order_;
-  std::vector<int64_t> ends_;  // of each batch, in order_
+  std::vector<int64_t> ends_;  // end of each batch in order_
   std::vector<Slot> ring_;
 
-  // Batches [delivered_, prepared_) of the epoch are in the ring or being prepared, and so is the
-  // one before, which the caller may still look at.
+  // Batches [delivered_, prepared_) of the epoch are in the ring or being prepared. Batch
+  // delivered_ - 1 is in the ring too: the caller may still use it.
   std::mutex mutex_;
   std::condition_variable to_prepare_, to_deliver_;
   int64_t prepared_ = 0;

@@ -11,7 +11,7 @@ bool all_equal(const std::vector<float>& values) {
   return true;
 }
 
-// Simple enough for the compiler to turn into vector instructions.
+// Simple enough for the compiler to vectorise.
 template <typename Raw>
 void apply_one(std::span<const Raw> raw, float* __restrict out, float shift, float scale) {
   for (size_t i = 0; i < raw.size(); ++i) out[i] = (static_cast<float>(raw[i]) - shift) * scale;

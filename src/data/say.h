@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// Where messages about slow steps go; results never do.
+// Receives messages about slow operations; never results.
 using Say = std::function<void(const std::string&)>;
 
 inline void say_to_stderr(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }

@@ -11,8 +11,7 @@
 namespace lockstep {
 namespace {
 
-// How many of each class to take: the exact shares rounded down, the rest to the largest
-// remainders.
+// Number of rows to take per class, by the largest remainder method.
 std::vector<int64_t> quotas(const std::vector<std::vector<int64_t>>& by_class, int64_t count,
                             int64_t size) {
   std::vector<int64_t> quota(by_class.size());
@@ -69,8 +68,8 @@ std::vector<int64_t> take_part(std::vector<int64_t>& rows, int64_t count, const 
 std::vector<int64_t> take_part_as_scikit_learn(std::vector<int64_t>& rows, int64_t count,
                                                uint32_t seed) {
   ENSURE(count >= 0 && count <= static_cast<int64_t>(rows.size()));
-  // NumPy's RandomState(seed).permutation: numbers are masked to the next power of two and drawn
-  // again while too large.
+  // The algorithm of NumPy's RandomState(seed).permutation: random numbers are masked to the next
+  // power of two and drawn again while too large.
   std::mt19937 random(seed);
   for (uint32_t last = static_cast<uint32_t>(rows.size()) - 1; last > 0; --last) {
     const uint32_t mask = static_cast<uint32_t>(std::bit_ceil(uint64_t{last} + 1) - 1);

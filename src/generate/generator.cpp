@@ -19,7 +19,7 @@ Gpt2 expect_gpt2(const std::vector<std::string>& lines) {
   return *found;
 }
 
-// How many bytes at the end are a character that is not whole yet.
+// Number of bytes at the end that belong to an incomplete UTF-8 character.
 size_t unfinished(const std::string& text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<uint8_t>(text[text.size() - back]);
@@ -30,7 +30,7 @@ size_t unfinished(const std::string& text) {
   return 0;
 }
 
-// Where the first of the stop texts begins; npos: none does.
+// Position of the first stop text; npos: none.
 size_t first_stop(const std::string& text, const std::vector<std::string>& stops) {
   size_t first = std::string::npos;
   for (const std::string& stop : stops)
@@ -63,7 +63,7 @@ Program& Generator::program(int64_t positions) {
   return *found;
 }
 
-// In pieces of powers of two, so that a few programs serve all lengths.
+// In blocks of powers of two, so that a few programs serve all lengths.
 void Generator::feed(std::span<const int32_t> tokens) {
   ENSURE(past_ + static_cast<int64_t>(tokens.size()) <= context_);
   while (!tokens.empty()) {
@@ -72,7 +72,7 @@ void Generator::feed(std::span<const int32_t> tokens) {
     Program& some = program(static_cast<int64_t>(count));
     some.extend(parameters_, ids.data(), past_, memory_);
     const std::span<const float> last = some.outputs().last(static_cast<size_t>(vocabulary_));
-    // Tokens beyond the tokenizer's are never drawn.
+    // Without scores of tokens that the tokenizer does not have: they are never drawn.
     scores_.assign(last.begin(), last.begin() + tokenizer_.size());
     past_ += static_cast<int64_t>(count);
     tokens = tokens.subspan(count);
@@ -125,11 +125,11 @@ Generation Generator::run(const std::string& prompt, const GenerationOptions& op
       result.ending = "stop";
       break;
     }
-    // What could be the beginning of a stop waits.
+    // Holds back incomplete characters and what could be the beginning of a stop text.
     const size_t held = std::max(unfinished(result.text), longest_stop > 0 ? longest_stop - 1 : 0);
     show(result.text.size() - std::min(held, result.text.size()));
     if (result.tokens == options.max_tokens) break;
-    if (past_ == context_) {  // full: the later half of the text is read again
+    if (past_ == context_) {  // the context is full: restart from its last half
       past_ = 0;
       const auto kept = static_cast<size_t>((context_ + 1) / 2);
       feed(std::span(tokens).last(std::min(kept, tokens.size())));

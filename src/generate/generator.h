@@ -14,7 +14,7 @@ namespace lockstep {
 
 struct GenerationOptions {
   int64_t max_tokens = 100;
-  std::vector<std::string> stops;  // ends before the first of these texts
+  std::vector<std::string> stops;  // generation ends before the first of these texts
   Sampling sampling;
 };
 
@@ -25,21 +25,21 @@ struct Generation {
   double prompt_seconds = 0, seconds = 0;
 };
 
-// Continues texts with a trained GPT-2. What was computed of earlier positions is kept, so a token
-// costs one look at every weight.
+// Continues texts with a trained GPT-2. Results of earlier positions are cached, so that a token
+// reads every weight once.
 class Generator {
  public:
   // The parameters must be those of a network of these lines.
   Generator(const std::vector<std::string>& lines, const Parameters& parameters, Device& device,
             const Tokenizer& tokenizer);
 
-  // Whole characters as they come.
+  // Receives the text as it is generated, in whole characters.
   using Stream = std::function<void(const std::string& text)>;
-  // Of a prompt that leaves no room in the context only the end is used.
+  // If the prompt leaves no room in the context, only its end is used.
   Generation run(const std::string& prompt, const GenerationOptions& options,
                  const Stream& stream = {});
 
-  // The scores of what could follow, after all of these tokens.
+  // Scores of all candidates for the token after these.
   std::vector<float> scores(std::span<const int32_t> tokens);
 
  private:
@@ -51,7 +51,7 @@ class Generator {
   Device& device_;
   const Tokenizer& tokenizer_;
   int64_t context_, vocabulary_;
-  std::map<int64_t, std::unique_ptr<Program>> programs_;  // by the positions they take at once
+  std::map<int64_t, std::unique_ptr<Program>> programs_;  // by number of positions per call
   DeviceMemory memory_;
   int64_t past_ = 0;
   std::vector<float> scores_;

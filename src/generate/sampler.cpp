@@ -7,7 +7,7 @@ namespace lockstep {
 
 int32_t Sampler::next(std::span<const float> scores, std::span<const int32_t> so_far) {
   candidates_.clear();
-  for (size_t i = 0; i < scores.size(); ++i)  // what is no number is never drawn
+  for (size_t i = 0; i < scores.size(); ++i)  // NaN is never drawn
     candidates_.push_back({std::isnan(scores[i]) ? -INFINITY : scores[i], static_cast<int32_t>(i)});
   if (s_.repetition_penalty != 1) {
     std::vector<int32_t> there(so_far.begin(), so_far.end());
@@ -19,7 +19,7 @@ int32_t Sampler::next(std::span<const float> scores, std::span<const int32_t> so
       score = score > 0 ? score / penalty : score * penalty;
     }
   }
-  // Of equal scores the lower token comes first, so that the result is always the same.
+  // Ties go to the lower token, so that results are reproducible.
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.score != b.score ? a.score > b.score : a.token < b.token;
   };

@@ -11,13 +11,13 @@ namespace lockstep {
 // How the next token is drawn from the network's scores.
 struct Sampling {
   double temperature = 1;         // 0: always the best token
-  int64_t top_k = 0;              // only the best so many; 0: all
-  double top_p = 1;               // only the best that together have this probability
-  double repetition_penalty = 1;  // scores of tokens that were there are divided by it
+  int64_t top_k = 0;              // only the k best tokens; 0: all
+  double top_p = 1;               // only the best tokens with this total probability
+  double repetition_penalty = 1;  // lowers the scores of tokens that have occurred
   uint64_t seed = 1;
 };
 
-// Draws tokens one after the other; the same seed gives the same ones.
+// Draws tokens in sequence; the same seed gives the same tokens.
 class Sampler {
  public:
   explicit Sampler(const Sampling& sampling)

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-// What a PDF is made of, from top to bottom. Figures that follow each other share a row.
+// Parts of a PDF, from top to bottom. Two consecutive figures share a row.
 struct Heading {
   std::string text;
 };
@@ -21,7 +21,7 @@ struct Document {
   std::vector<DocumentPart> parts;
 };
 
-// Writes A4 pages, as many as it takes.
+// Writes A4 pages.
 void write_pdf(const Document& document, const fs::path& file);
 
 }  // namespace lockstep

@@ -14,7 +14,8 @@ const FigureLibrary& library() {
   return *loaded;
 }
 
-// Aside first, so that the file is never there in half. `write` says why it failed.
+// Writes to a temporary file first, so that `file` is never incomplete. `write` returns the reason
+// of a failure, or "".
 template <typename Write>
 void write_aside(const fs::path& file, Write write) {
   const fs::path aside = file.string() + ".new";

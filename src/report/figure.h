@@ -13,8 +13,8 @@ namespace lockstep {
 struct Figure {
   struct Point {
     double x = 0, y = 0;
-    double low = 0, high = 0;     // the spread; equal to y where there is none
-    std::optional<RunKind> kind;  // each has its own sign; none: only the line is drawn
+    double low = 0, high = 0;     // the spread; equal to y if there is none
+    std::optional<RunKind> kind;  // selects the marker; none: only the line is drawn
   };
   struct Series {
     std::string name;
@@ -22,12 +22,12 @@ struct Figure {
     bool dashed = false;  // the ideal line
   };
   std::string title, x_label, y_label;
-  std::vector<std::string> names;  // of x = 0, 1, 2 ...: bars instead of curves
+  std::vector<std::string> names;  // of x = 0, 1, 2, ...; not empty: bars instead of curves
   std::vector<Series> series;
   std::string note;  // what the reader must know to compare the points
 };
 
-// Writes it as .svg or .png, by the file's ending.
+// Writes the figure as .svg or .png, by the extension of the file.
 void draw(const Figure& figure, const fs::path& file);
 
 }  // namespace lockstep

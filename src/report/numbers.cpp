@@ -11,7 +11,7 @@ std::string number_text(double value) {
   if (!std::isfinite(value)) return "";
   if (size == 0) return "0";
   if (size >= 1e15) return fmt::format("{:.3e}", value);
-  // Just below a thousand, four digits would round up to it.
+  // From 999.95 on, four digits would round to 1000.
   return size >= 999.95 ? fmt::format("{:.0f}", value) : fmt::format("{:#.4g}", value);
 }
 

@@ -12,7 +12,7 @@ const std::string& page_file(const std::string& name) {
   throw Failure("the program lacks its file {}", name);
 }
 
-// Within a script element, "</" and "<!--" would end or change it; JSON may write "<" otherwise.
+// Within a script element, "</" and "<!--" would end or change it; JSON can escape "<".
 std::string script_safe(const std::string& json) {
   std::string safe;
   for (const char c : json) c == '<' ? safe += "\\u003c" : safe += c;
@@ -35,7 +35,7 @@ std::string report_page(const nlohmann::ordered_json& data) {
        script_safe(data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))},
       {"@CHARTS@", page_file("charts.js")},
       {"@SCRIPT@", page_file("page.js")}};
-  // In the order of the page, so that what was put in is not searched again.
+  // In the order of the page, so that inserted content is not searched for marks.
   const std::string& page = page_file("page.html");
   std::string text;
   size_t at = 0;

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// The report's page and what it is made of: src/report/page/*, compiled in.
+// Files of the report's page: src/report/page/*, compiled in.
 struct PageFile {
   std::string name;
   std::string text;

@@ -23,7 +23,7 @@ std::optional<Json> parse(const std::string& text, int deepest) {
   }
 }
 
-// No curve holds larger numbers, and arithmetic on them stays finite.
+// Ignores numbers of 1e30 and more, so that arithmetic on curves stays finite.
 std::optional<double> number(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number()) return std::nullopt;
@@ -74,7 +74,7 @@ std::map<std::string, Curve> read_curves(const fs::path& folder, size_t most_poi
 
 std::vector<LaneEvent> read_lanes(const fs::path& folder) {
   if (!fs::is_regular_file(folder / "trace.json")) return {};
-  // An array of events is a trace too.
+  // Wrapped into an object: a trace may also be an array of events.
   const auto trace = parse("{\"trace\":" + read_text(folder / "trace.json") + "}", deepest_trace);
   if (!trace) return {};
   const Json& whole = (*trace)["trace"];

@@ -2,7 +2,8 @@
 
 namespace lockstep {
 
-// What the figures of a run are worth. Oversubscribed: measured with more threads than cores.
+// How the values of a run were obtained, most reliable first. Oversubscribed: measured with more
+// threads than cores.
 enum class RunKind { measured, oversubscribed, simulated };
 
 constexpr const char* kind_name(RunKind kind) {

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int deepest_summary = 20;
 
-// Reads keys of a JSON object and says which one is not what it must be.
+// Reads keys of a JSON object. Throws a UserError that names a key of the wrong type.
 class Keys {
  public:
   Keys(const Json& json, std::string where, std::string prefix = "")
@@ -54,7 +54,7 @@ class Keys {
   }
 
  private:
-  // null stands for a figure that is not known.
+  // null stands for an unknown value.
   const Json* find(const char* key) const {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
@@ -70,7 +70,8 @@ class Keys {
   std::string where_, prefix_;
 };
 
-// Keys of config.toml that say how many samples and which learning rate a step has.
+// Adds the batch sizes and the learning rate of config.toml. `training`: number of ranks that train
+// together, parameter servers included.
 void add_settings(const fs::path& path, int64_t training, RunRecord& record) {
   std::map<std::string, TomlValue> keys;
   for (const auto& [key, value] : parse_toml(record.config, path.string()))
@@ -128,7 +129,7 @@ RunRecord read_run_record(const fs::path& folder) {
   record.test_loss = keys.number("test_loss");
   record.samples_per_second = keys.number("samples_per_second");
   record.total_seconds = keys.number("total_seconds");
-  record.ranks = keys.count("ranks", 1);  // of a cross-validation
+  record.ranks = keys.count("ranks", 1);  // set by cross-validations
   const int64_t groups = keys.count("groups", 1);
   bool oversubscribed = keys.flag("oversubscribed");
   if (const auto parallel = keys.object("parallel")) {

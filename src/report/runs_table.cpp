@@ -26,7 +26,7 @@ void add_best(const std::vector<RunRecord>& runs, std::optional<double> RunRecor
               std::string (*shown)(double), const std::string& what, Tiles& tiles) {
   constexpr size_t most_groups = 3;  // the table has the rest
   std::map<Group, double> best;
-  std::map<std::string, std::string> full_names;  // of short ones
+  std::map<std::string, std::string> full_names;  // by short name
   bool ambiguous = false;
   for (const RunRecord& run : runs) {
     if (!(run.*figure)) continue;

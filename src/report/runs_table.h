@@ -5,16 +5,18 @@
 
 namespace lockstep {
 
-// Ranks, batch per rank, global batch, learning rate: what decides whether parallel runs compare.
+// Ranks, batch per rank, global batch, learning rate: they decide whether parallel runs are
+// comparable.
 const std::vector<std::string>& batch_columns();
 std::vector<std::string> batch_cells(const RunRecord& run);
 
 Table runs_table(const std::vector<RunRecord>& runs, const std::string& title);
 
-// Where the time of ranks goes; without rows where no run has several.
+// How ranks spend their time; without rows if no run has several ranks.
 Table shares_table(const std::vector<RunRecord>& runs);
 
-// The most telling figures, as value and what it is. Each is of one kind of run and one data set.
+// The most important values, as pairs of value and description. Counts and total times are per kind
+// of run, best values per kind of run and data set.
 std::vector<std::pair<std::string, std::string>> tiles_of(const std::vector<RunRecord>& runs,
                                                           size_t studies);
 

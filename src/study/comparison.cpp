@@ -23,7 +23,7 @@ std::string amount(const std::string& scale, double n) {
   return short_name(scale) + "=" + count_text(n);
 }
 
-// The points that others are compared with, in the fewest words that are true of all of them.
+// The shortest name that is true of the baselines of all points.
 std::string base_name(const StudyResults& r) {
   std::set<double> sizes;
   std::set<std::string> labels;
@@ -40,13 +40,13 @@ std::string base_name(const StudyResults& r) {
   const std::string name = one_size             ? amount(r.study.scale, *sizes.begin())
                            : labels.size() == 1 ? "'" + *labels.begin() + "'"
                                                 : "the base";
-  // Where all points are measured, so is the base.
+  // The kind is omitted if all points are measured.
   if (kinds.size() > 1 || (all_kinds.size() == 1 && all_kinds.contains(RunKind::measured)))
     return name;
   return fmt::format("{} ({})", name, kind_name(*kinds.begin()));
 }
 
-// Keys and values of a point beside what grows.
+// Keys and values of a point, except the scale.
 std::string rest_of(const StudyPoint& point, const std::string& scale) {
   std::string text;
   for (const auto& [key, value] : point.keys)
@@ -54,8 +54,7 @@ std::string rest_of(const StudyPoint& point, const std::string& scale) {
   return text;
 }
 
-// The smallest and the largest of a figure along one curve; apart from each other as soon as one
-// curve has them apart.
+// Smallest and largest value along a curve.
 struct Range {
   double low = 0, high = 0;
   bool known = true;
@@ -63,6 +62,7 @@ struct Range {
   std::string text() const { return count_text(low) + " to " + count_text(high); }
 };
 
+// The widest range of all curves; not known if a run lacks the value.
 Range range_along_curves(const StudyResults& r, std::optional<double> RunRecord::*figure) {
   std::map<std::string, Range> curves;
   for (const PointResult& p : r.points)
@@ -114,7 +114,7 @@ bool has_scale(const StudyResults& r) {
 }
 
 std::string curve_of(const StudyResults& r, const StudyPoint& point) {
-  // Where every point differs in something else too, that is no reason for a curve of its own.
+  // If the other settings of every point are different, they do not separate curves.
   std::set<std::string> rests;
   for (const PointResult& p : r.points) rests.insert(rest_of(p.point, r.study.scale));
   return rests.size() == r.points.size() ? "" : rest_of(point, r.study.scale);

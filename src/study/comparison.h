@@ -5,28 +5,28 @@
 
 namespace lockstep {
 
-// What the points of a study are compared with, and whether they can be: the words for it.
+// Texts that say what the points of a study are compared with, and whether they are comparable.
 
-// A column's title; of derived ones with their base: "speed-up over 1 rank".
+// A column's title; derived columns name their baseline: "speed-up over 1 rank".
 std::string title_of(const ColumnKind& column, const StudyResults& results);
 
-// Whether every point has its own number of what grows, and they differ.
+// Whether every point has a value of the study's scale, and the values differ.
 bool has_scale(const StudyResults& results);
 
-// The curve a point belongs to: what it sets beside what grows. "" where all are of one curve.
+// The curve of a point, named by its settings except the scale. "": all points form one curve.
 std::string curve_of(const StudyResults& results, const StudyPoint& point);
 
-// "Strong scaling" only where the global batch is the same along each curve, "Weak scaling" only
-// where the batch per rank is; otherwise "Scaling" and a note that says what changes.
+// "Strong scaling" only if the global batch is the same along each curve, "Weak scaling" only if
+// the batch per rank is; otherwise "Scaling" and a note that says what changes.
 struct ScalingTitle {
   std::string title, note;
 };
 ScalingTitle scaling_title(const StudyResults& results);
 
-// The figures published for a point, where its runs have the settings of the published ones.
+// The published values of a point; null if there are none or its runs have other settings.
 const PublishedPoint* published_of(const StudyResults& results, const StudyPoint& point);
 
-// Says which settings keep published figures out of the table; "" where none are kept out.
+// Says which settings keep published values out of the table; "": none do.
 std::string note_on_published(const StudyResults& results);
 
 }  // namespace lockstep

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t most_drawn = 40;  // runs whose curves and configurations are shown
+constexpr size_t most_drawn = 40;  // highest number of runs with curves and configurations
 
 enum class Format { html, markdown, csv, latex, svg, png, pdf };
 
@@ -57,7 +57,7 @@ std::string machine() {
 
 constexpr const char* steps_axis = "step";
 
-// The curves of runs: loss over steps, the others over epochs. Those that no run has are left out.
+// Curves of runs: loss over steps, the others over epochs. Curves that no run has are left out.
 std::vector<Figure> runs_figures(const std::vector<RunRecord>& runs, size_t most_points) {
   struct Kind {
     const char *curve, *title, *x;
@@ -80,7 +80,7 @@ std::vector<Figure> runs_figures(const std::vector<RunRecord>& runs, size_t most
       const auto found = curves.find(kinds[k].curve);
       if (found == curves.end()) continue;
       Figure::Series series{.name = printable(runs[i].shown_name()), .points = {}};
-      const bool alone = found->second.size() == 1;  // a line of one point would not be seen
+      const bool alone = found->second.size() == 1;  // needs a marker: a line would be invisible
       for (const auto& [x, y] : found->second)
         series.points.push_back({x, y, y, y, alone ? std::optional(runs[i].kind) : std::nullopt});
       figures[k].series.push_back(std::move(series));
@@ -174,7 +174,7 @@ void add_notes(const std::string& notes, Document& document) {
   }
 }
 
-// On paper, what all runs were trained on is said once, below.
+// Pages are narrow: data that all runs share are named in the note instead of a column.
 Table narrow_runs_table(const std::vector<RunRecord>& runs) {
   Table table = runs_table(runs, "Runs");
   const bool same = std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {

@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-// A report about run folders and study folders, in the order given. The file's ending says what it
-// is: .html and .pdf have tables and figures, .md and .tex tables, .csv the table of runs, .svg and
-// .png the training loss. What cannot be read is returned, and named on pages; a UserError where
-// nothing can, and for another ending.
+// Writes a report about run folders and study folders, in the given order. The extension selects
+// the format: .html and .pdf have tables and figures, .md and .tex tables, .csv the table of runs,
+// .svg and .png the training loss. Returns what could not be read. Throws a UserError if nothing
+// could be read or the extension is unknown.
 std::vector<std::string> write_report(const std::vector<fs::path>& folders, const fs::path& out,
                                       const std::string& title);
 

@@ -33,14 +33,14 @@ class Reader {
   void guarded(const fs::path& folder, Read read) {
     try {
       read();
-    } catch (const UserError& error) {  // names the file
+    } catch (const UserError& error) {  // its message names the file
       all_.skipped.emplace_back(error.what());
     } catch (const std::exception& error) {
       all_.skipped.push_back(folder.string() + ": " + error.what());
     }
   }
 
-  // Whether there was anything in it. `named` is the folder that the user named.
+  // Whether the folder holds a run or a study. `named`: the folder that the user named.
   bool add(const fs::path& folder, const fs::path& named, int depth) {
     if (!fs::is_directory(folder)) return false;
     const bool is_study = is_study_folder(folder), is_run = fs::exists(folder / "summary.json");
@@ -77,7 +77,7 @@ class Reader {
     return found;
   }
 
-  // Runs of one name are told apart by their paths.
+  // Runs with the same name are named by their paths.
   void name_apart() {
     std::map<std::string, int> times;
     for (const RunRecord& run : all_.runs) ++times[run.name];

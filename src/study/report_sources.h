@@ -4,15 +4,15 @@
 
 namespace lockstep {
 
-// What a report is about.
+// The runs and studies of a report.
 struct ReportSources {
   std::vector<StudyResults> studies;
-  std::vector<RunRecord> runs;       // those of the studies too
+  std::vector<RunRecord> runs;       // including those of the studies
   std::vector<std::string> skipped;  // what could not be read, and why
 };
 
-// Reads run folders, study folders, and folders that hold some, three deep. Links inside folders
-// are not followed, and a folder that is named twice counts once.
+// Reads run folders, study folders, and folders that contain them up to three levels deep. Symbolic
+// links inside folders are not followed. A folder that is named twice is read once.
 ReportSources read_sources(const std::vector<fs::path>& folders);
 
 }  // namespace lockstep

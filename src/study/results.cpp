@@ -20,8 +20,8 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// The point that a point is compared with: of those where what grows is smallest, the one that
-// shares most of its other values.
+// The baseline of a point: among the points with the smallest scale, the one that shares most of
+// its other settings.
 const PointResult* baseline_of(const PointResult& result, const StudyResults& all) {
   const std::string& scale = all.study.scale;
   const auto size = [&](const PointResult& p) { return scale_of(all.study, p.point).value_or(1); };
@@ -55,11 +55,11 @@ void derive(StudyResults& all) {
     if (mine == r.values.end() || !base) continue;
     const Spread t = mine->second;
     const double t1 = base->values.at(time).median;
-    if (!(t.low > 0 && t1 > 0)) continue;  // no ratio of them says anything
+    if (!(t.low > 0 && t1 > 0)) continue;  // ratios would be meaningless
     r.base = base->point.label;
     const double n =
         scale_of(all.study, r.point).value_or(1) / scale_of(all.study, base->point).value_or(1);
-    // A longer time is a smaller speed-up, so the ends change places.
+    // A longer time is a smaller speed-up, so low and high swap.
     const auto add = [&](const char* column, auto derive) {
       r.values[column] = {derive(t.median), std::min(derive(t.low), derive(t.high)),
                           std::max(derive(t.low), derive(t.high)), t.count};
@@ -131,7 +131,7 @@ StudyResults collect_results(const Study& study, const fs::path& folder) {
         }
         if (!fs::exists(run / "summary.json")) continue;
         result.runs.push_back(read_run_record(run));
-      } catch (const std::exception& error) {  // the others are reported
+      } catch (const std::exception& error) {  // the other runs are still reported
         result.failures.emplace_back(error.what());
         continue;
       }

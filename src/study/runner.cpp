@@ -15,7 +15,7 @@ const std::string out_option = "--out";
 
 struct Job {
   const StudyPoint* point;
-  int64_t repeat;  // below 0: to warm up
+  int64_t repeat;  // below 0: warm-up run
 };
 
 std::vector<std::string> words_of(const Study& study, const Job& job, const fs::path& program,
@@ -38,14 +38,14 @@ std::vector<std::string> words_of(const Study& study, const Job& job, const fs::
   for (const std::string& change : study.changes) set(change);
   for (const auto& [key, value] : job.point->keys)
     if (key != config_key) set(fmt::format("{}={}", key, value));
-  // Repeats differ in their seed, as far as the study does not say otherwise.
+  // Repeats differ in their seed, unless the study sets it.
   bool seeded = !job.point->value("seed").empty();
   for (const std::string& change : study.changes) seeded = seeded || change.starts_with("seed=");
   if (!seeded) set(fmt::format("seed={}", std::max<int64_t>(0, job.repeat) + 1));
   return words;
 }
 
-// What was run, to know it again; the folder's own place does not matter.
+// The command line that identifies a run, without the program and the output folder.
 std::string receipt(const std::vector<std::string>& words) {
   std::string text;
   for (size_t i = 1; i < words.size(); ++i)
@@ -83,17 +83,17 @@ bool run_study(const Study& study, const fs::path& folder, const fs::path& progr
   int64_t run_now = 0;
   make_folder(folder / "points");
   const auto run = [&](const Job& job, const fs::path& out) {
-    // The receipt is of these words; options about how to run them belong into `command` alone.
+    // The receipt covers these words; options that do not change the run belong in `command` only.
     const std::vector<std::string> words = words_of(study, job, program, out);
     std::vector<std::string> command = words;
-    command.emplace_back("--force");  // what an earlier start left of the point is done again
+    command.emplace_back("--force");  // replaces an unfinished run of an earlier start
     make_folder(out);
     std::error_code ignored;
     for (const char* old : {"summary.json", "failed.txt", "words.txt"})
       fs::remove(out / old, ignored);
     try {
       run_command(command, fs::current_path(), limit, out / "log.txt", &stop);
-      if (stop.load()) return;  // it has ended early
+      if (stop.load()) return;  // the run was stopped early
       write_file(out / "words.txt", receipt(words));
     } catch (const Failure& error) {
       if (stop.load()) return;

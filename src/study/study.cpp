@@ -23,10 +23,10 @@ std::string text_of(const TomlValue& value) {
   throw UserError("{}: one value was expected, not a list", value.where);
 }
 
-// Names the key's last part: "ranks" of "parallel.ranks".
+// The last part of a key: "ranks" of "parallel.ranks".
 std::string short_name(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-// A label made of a point's keys, whose values may be paths.
+// A label made of a point's keys. Values may be paths: separators become '_'.
 std::string made_label(const StudyPoint& point, const std::string& where) {
   std::string label;
   for (const auto& [key, value] : point.keys)
@@ -37,7 +37,7 @@ std::string made_label(const StudyPoint& point, const std::string& where) {
   return label;
 }
 
-// Fails with the nearest right key or value where a configuration would not take this one.
+// Throws a UserError, with the nearest valid key or value, if a configuration rejects this one.
 void check_key(const std::string& key, const std::string& value, const std::string& where) {
   if (key == config_key) return;
   RunConfig scratch;
@@ -49,7 +49,7 @@ void check_key(const std::string& key, const std::string& value, const std::stri
   }
 }
 
-// Sections of the file that repeat under [quick].
+// Sections of the file. [quick] may contain the same ones.
 struct Sections {
   std::map<std::string, TomlValue> plain;  // by key
   Keys set, grid;
@@ -85,7 +85,7 @@ void replace_by(Sections& all, const Sections& quick) {
     std::erase_if(all.set, [&](const auto& old) { return old.first == entry.first; });
     all.set.push_back(entry);
   }
-  for (const auto& entry : quick.grid) {  // in its place, so that labels stay the same
+  for (const auto& entry : quick.grid) {  // keeps the order of keys, so that labels stay the same
     const auto same = std::find_if(all.grid.begin(), all.grid.end(),
                                    [&](const auto& old) { return old.first == entry.first; });
     same == all.grid.end() ? all.grid.push_back(entry) : void(*same = entry);
@@ -161,7 +161,7 @@ void check(const Study& study, const Sections& all, const std::string& source) {
     throw UserError("{}: two points are called '{}'; give them a label each", source, *twice);
 }
 
-// A key of the file beside its sections. Setters throw where the value is of another type.
+// A top-level key of the file. Setters throw a UserError if the value has the wrong type.
 struct StudyKey {
   const char* name;
   void (*set)(Study& study, const std::string& key, const TomlValue& value);
@@ -266,7 +266,7 @@ Study study_of(const Sections& all, const std::string& source) {
   return study;
 }
 
-// What changes neither the work nor the result of a run, at most its random numbers.
+// Keys that change neither the work nor the result of a run, except for random numbers.
 bool is_harmless(const std::string& key) {
   for (const char* harmless : {"seed", "name", "description", "train.log_every",
                                "train.checkpoint_every", "report.tensorboard"})
@@ -274,7 +274,7 @@ bool is_harmless(const std::string& key) {
   return false;
 }
 
-// All that a point sets, its own keys over those of the study.
+// All settings of a point; its own keys override those of the study.
 std::map<std::string, std::string> settings_of(const Study& study, const StudyPoint& point) {
   std::map<std::string, std::string> all;
   for (const std::string& change : study.changes) {
@@ -286,13 +286,13 @@ std::map<std::string, std::string> settings_of(const Study& study, const StudyPo
   return all;
 }
 
-// Published figures are those of the study without [quick]. A point of the quick form that sets
-// anything else, such as fewer epochs or a sample of the data, cannot be compared with them.
+// Published values belong to the study without [quick]. A point of the quick form with other
+// settings, such as fewer epochs or a sample of the data, is not comparable with them.
 void compare_with(const Study& full, Study& quick) {
   for (StudyPoint& point : quick.points) {
     const auto same = std::find_if(full.points.begin(), full.points.end(),
                                    [&](const auto& other) { return other.label == point.label; });
-    if (same == full.points.end()) continue;  // nothing is published of it
+    if (same == full.points.end()) continue;  // no published values
     const auto ours = settings_of(quick, point), theirs = settings_of(full, *same);
     for (const auto& [key, value] : ours)
       if (const auto found = theirs.find(key);

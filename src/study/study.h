@@ -8,36 +8,36 @@
 
 namespace lockstep {
 
-// Which verb runs a point.
+// The command that runs a point.
 enum class StudyVerb { train, crossval };
 template <>
 inline constexpr auto enum_texts<StudyVerb> = std::array{"train", "crossval"};
 
-// What is shown beside a median: the interquartile range, or the 95% interval of the median.
+// The interval shown with a median: interquartile range, or 95% bootstrap interval of the median.
 enum class Interval { iqr, bootstrap };
 template <>
 inline constexpr auto enum_texts<Interval> = std::array{"iqr", "bootstrap"};
 
-// Whether the work stays the same as n grows, or grows with it.
+// As n grows, the total work stays the same (strong) or grows with n (weak).
 enum class Scaling { strong, weak };
 template <>
 inline constexpr auto enum_texts<Scaling> = std::array{"strong", "weak"};
 
-// The key of a point that names its preset or file, not a setting of the configuration.
+// The key of a point that names its preset or file; not a setting of the configuration.
 inline constexpr std::string_view config_key = "config";
 
 // One point of a grid: what it changes in the configuration, as key=value.
 struct StudyPoint {
   std::string label;   // "ranks=4, strategy=all-reduce"; also the name of its folder
   std::string config;  // a preset or file
-  std::vector<std::pair<std::string, std::string>> keys;  // of the grid, or of its [[points]]
-  // Keys in which its runs differ from those that published figures are of; none: comparable.
+  std::vector<std::pair<std::string, std::string>> keys;  // of [grid] or [[points]]
+  // Settings in which its runs differ from the published ones; empty: comparable.
   std::vector<std::string> differs;
 
-  std::string value(const std::string& key) const;  // "" where the point does not set it
+  std::string value(const std::string& key) const;  // "": the point does not set it
 };
 
-// Figures that others have published for a point.
+// Published values of a point.
 struct PublishedPoint {
   std::string label;
   std::map<std::string, double> values;
@@ -48,15 +48,15 @@ struct Study {
   std::string name, title, notes;
   StudyVerb verb = StudyVerb::train;
   std::string config;
-  std::vector<std::string> changes;  // key=value, of every point
+  std::vector<std::string> changes;  // key=value, for all points
   std::vector<StudyPoint> points;
   int64_t repeats = 1, warmup = 0;  // warm-up runs are not counted
   Interval spread = Interval::iqr;
-  std::string scale = "parallel.ranks";  // what grows: n of speed-up and efficiency
-  std::string time = "total_seconds";    // what speed-up is about
+  std::string scale = "parallel.ranks";  // the key that varies: n of speed-up and efficiency
+  std::string time = "total_seconds";    // the column that speed-up is computed from
   Scaling more_is = Scaling::strong;
-  // Points with more than `simulate_beyond` of what grows are simulated on this cluster, where one
-  // is named; with real numbers where `simulate_numbers`.
+  // Points whose scale exceeds `simulate_beyond` are simulated on this cluster, if one is named.
+  // simulate_numbers: the simulation also computes the numerics.
   std::string simulate_on;
   int64_t simulate_beyond = 0;
   bool simulate_numbers = false;
@@ -64,13 +64,13 @@ struct Study {
   std::vector<PublishedPoint> published;
 };
 
-// Whether the point is simulated, rather than run.
+// Whether the point is simulated rather than measured.
 bool is_simulated(const Study& study, const StudyPoint& point);
 
-// `source` is for messages. With `quick`, what [quick] says replaces the rest.
+// `source` is for messages. With `quick`, keys of [quick] replace the others.
 Study parse_study(const std::string& text, const std::string& source, bool quick);
 
-// Changes keys of every point: key=value, after what the study says itself.
+// Adds key=value changes for all points, after the study's own. Keys of a point take precedence.
 void change_points(Study& study, const std::vector<std::string>& changes);
 
 }  // namespace lockstep

@@ -36,7 +36,7 @@ Study load_study(const fs::path& folder) {
 }
 
 void remove_results(const Study& study, const fs::path& folder) {
-  // Through a link, files that are somebody else's would go.
+  // Following a link would remove files outside the study's folder.
   for (const fs::path& link : {folder / "points", folder / "warm-up"})
     if (fs::is_symlink(link))
       throw UserError("{} is a link; --force removes what lies in the study's own folder only",

@@ -5,18 +5,19 @@
 
 namespace lockstep {
 
-// A study's folder remembers what was run: the file, whether its quick form, and changes on top.
+// What a study's folder records of its origin: the file, whether its quick form is run, and
+// changes.
 struct StudyOrigin {
   std::string text;  // of the TOML file
   bool quick = false;
-  std::vector<std::string> changes;  // key=value, of --set
+  std::vector<std::string> changes;  // key=value, from --set
 };
 void save_origin(const StudyOrigin& origin, const fs::path& folder);
 bool is_study_folder(const fs::path& folder);
 Study load_study(const fs::path& folder);
 
 // To start over: removes the points of the study, and the tables, figures and pages made of them.
-// Whatever else is in the folder stays.
+// Other files of the folder stay.
 void remove_results(const Study& study, const fs::path& folder);
 
 }  // namespace lockstep

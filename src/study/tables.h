@@ -6,10 +6,11 @@
 
 namespace lockstep {
 
-// The results as a table: a row a point, our figures with their spread beside the published ones.
+// One row per point: values with their spread, next to the published ones.
 Table results_table(const StudyResults& results);
 
-// What is worth a plot: the time, and where n grows, speed-up with its ideal line.
+// Figures by name: the time; if the scale varies, speed-up with its ideal line; the accuracy, if
+// the study has a column of it.
 std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& results);
 
 // Writes table.md, table.csv, table.tex, results.json and the figures as .svg and .png.

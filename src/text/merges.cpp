@@ -34,9 +34,9 @@ void Merges::apply(std::vector<int32_t>& tokens) const {
     apply_to_long(tokens);
 }
 
-// Looks for the lowest rank again after each merge: quickest for words.
+// Searches for the lowest rank again after each merge: fastest for words.
 void Merges::apply_to_short(std::vector<int32_t>& tokens) const {
-  std::vector<Merge> next(tokens.size());  // of each token with the one behind it
+  std::vector<Merge> next(tokens.size());  // of each token with its successor
   constexpr Merge none{INT32_MAX, -1};
   const auto look = [&](size_t i) {
     const Merge* found = i + 1 < tokens.size() ? find(tokens[i], tokens[i + 1]) : nullptr;
@@ -56,13 +56,13 @@ void Merges::apply_to_short(std::vector<int32_t>& tokens) const {
   }
 }
 
-// Rank by rank: a merge only makes pairs of higher ranks, so each place is looked at a few times
-// however long the text is.
+// By ascending rank: a merge only creates pairs of higher ranks, so each position is visited a few
+// times, independently of the length of the text.
 void Merges::apply_to_long(std::vector<int32_t>& tokens) const {
   constexpr int32_t gone = -1;
   const auto count = static_cast<uint32_t>(tokens.size());
   std::vector<uint32_t> before(count), after(count);
-  std::map<int32_t, std::vector<uint32_t>> places;  // by rank: where its left tokens are
+  std::map<int32_t, std::vector<uint32_t>> places;  // rank to positions of its left tokens
   const auto look = [&](uint32_t at) {
     if (after[at] >= count) return;
     if (const Merge* found = find(tokens[at], tokens[after[at]])) places[found->rank].push_back(at);

@@ -6,8 +6,9 @@
 
 namespace lockstep {
 
-// Which neighbours become one token, and in which order: the pair of the lowest rank first,
-// wherever it is, from the left. A token is only made of bytes and tokens of earlier ranks.
+// The merges of byte-pair encoding: which pairs of neighbours become one token. The pair of the
+// lowest rank is merged first, from left to right. A pair consists of bytes and of tokens of lower
+// ranks.
 class Merges {
  public:
   struct Merge {
@@ -15,11 +16,11 @@ class Merges {
   };
 
   explicit Merges(size_t count);
-  void add(int32_t left, int32_t right, int32_t token);  // ranks count up
+  void add(int32_t left, int32_t right, int32_t token);  // ranks ascend in the order of calls
   const Merge* find(int32_t left, int32_t right) const;
   size_t size() const { return static_cast<size_t>(count_); }
 
-  // Merges all that can be; what is left of the tokens moves to the front.
+  // Merges in place until no pair is left to merge.
   void apply(std::vector<int32_t>& tokens) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// The length of 's, 't, 're, 've, 'm, 'll or 'd at the start; 0: none.
+// Length of 's, 't, 're, 've, 'm, 'll or 'd at the start; 0: none.
 size_t contraction(std::string_view text) {
   if (text.size() < 2 || text[0] != '\'') return 0;
   const char second = text[1];
@@ -17,7 +17,7 @@ size_t contraction(std::string_view text) {
   return two ? 3 : 0;
 }
 
-// Where a run of characters of this kind ends.
+// End of a run of characters of this kind.
 size_t end_of_run(std::string_view text, size_t at, CharacterKind kind) {
   while (at < text.size()) {
     const Character next = character_at(text, at);
@@ -27,7 +27,8 @@ size_t end_of_run(std::string_view text, size_t at, CharacterKind kind) {
   return at;
 }
 
-// Spaces before something else leave the last one to it.
+// Length of a run of spaces. Before another character its last space is left out, unless it is the
+// only one.
 size_t spaces(std::string_view text) {
   size_t at = 0, last = 0;
   while (at < text.size()) {

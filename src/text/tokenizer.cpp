@@ -17,10 +17,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* end_name = "<|endoftext|>";
-constexpr int32_t most_tokens = 1 << 24;  // ids travel as floats
+constexpr int32_t most_tokens = 1 << 24;  // ids are passed as floats, exact up to here
 
-// Files spell bytes as printable characters: those that are one stand for themselves, the others
-// for U+0100 onwards.
+// Vocabulary files spell bytes as printable characters: a byte that is one as itself, the others as
+// U+0100 onwards.
 struct ByteSpelling {
   std::array<uint32_t, 256> points{};
   std::unordered_map<uint32_t, uint8_t> bytes;
@@ -46,7 +46,7 @@ std::string spelled(std::string_view bytes) {
   return text;
 }
 
-// False where the text holds a character that stands for no byte.
+// False if a character of the text stands for no byte.
 bool unspell(std::string_view text, std::string& bytes) {
   for (size_t at = 0; at < text.size();) {
     const CodePoint point = code_point_at(text, at);
@@ -58,7 +58,7 @@ bool unspell(std::string_view text, std::string& bytes) {
   return true;
 }
 
-// use(a line that is a merge, its number from 1)
+// Calls use(line, line number from 1) for each line with a merge.
 template <typename Use>
 void for_each_merge(const std::string& text, Use use) {
   std::istringstream lines(text);
@@ -83,7 +83,7 @@ struct Tokenizer::Tables {
   std::array<int32_t, 256> of_byte{};
   Merges merges{0};
   int32_t end = 0;
-  std::string vocabulary, merge_lines;  // as files have them
+  std::string vocabulary, merge_lines;  // contents of the files
 
   void set_vocabulary(const Json& json, const std::string& where);
   void set_merges(const std::string& text, const std::string& where);
@@ -209,7 +209,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 
 void Tokenizer::encode(std::string_view text, std::vector<int32_t>& ids) const {
   ids.reserve(ids.size() + text.size() / 3);
-  std::unordered_map<std::string_view, std::pair<size_t, size_t>> known;  // where in ids a word is
+  std::unordered_map<std::string_view, std::pair<size_t, size_t>> known;  // word to range in ids
   constexpr size_t longest_known = 32;
   std::vector<int32_t> tokens;
   while (!text.empty()) {

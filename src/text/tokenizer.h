@@ -12,15 +12,15 @@
 
 namespace lockstep {
 
-// Text as numbers: bytes, merged pair by pair in the order that GPT-2's training found. Any byte
-// string goes there and back unchanged. Special tokens are not recognised within text.
+// Byte-level byte-pair encoding, as in GPT-2. decode() restores any byte string that encode() was
+// given. Special tokens are not recognised within text.
 class Tokenizer {
  public:
-  // 256 symbols, one a byte, nothing merged; byte 0 ends a text.
+  // 256 tokens, one per byte, without merges; byte 0 is the end of text.
   static Tokenizer bytes();
   // From vocab.json and merges.txt (or encoder.json and vocab.bpe, or tokenizer.json).
   static Tokenizer read(const fs::path& folder);
-  // The same from their contents; `where` is for messages.
+  // The same from the contents of the files; `where` is for messages.
   static Tokenizer from_files(const std::string& vocabulary, const std::string& merges,
                               const std::string& where);
   Tokenizer(Tokenizer&&) noexcept;
@@ -36,7 +36,7 @@ class Tokenizer {
   std::string decode(std::span<const int32_t> ids) const;
   const std::string& token_bytes(int32_t id) const;
 
-  // What `read` reads, as Hugging Face writes it: names and contents.
+  // Files in Hugging Face's format that read() accepts: name to content.
   std::map<std::string, std::string> files() const;
 
  private:

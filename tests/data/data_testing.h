@@ -15,7 +15,7 @@ namespace lockstep {
 
 using Content = std::vector<uint8_t>;
 
-// A test with a folder of its own.
+// A test with its own temporary folder.
 class InFolder : public testing::Test {
  protected:
   fs::path write(const std::string& name, const Content& content) {
@@ -32,7 +32,7 @@ class InFolder : public testing::Test {
   ScratchFolder scratch_{fs::temp_directory_path()};
 };
 
-// Sets a variable of the environment for as long as it lives.
+// Sets an environment variable during its lifetime.
 class WithVariable {
  public:
   WithVariable(const char* name, const std::string& value) : name_(name) {
@@ -48,7 +48,7 @@ class WithVariable {
   std::optional<std::string> old_;
 };
 
-// What a call that must fail with an Error says.
+// The message of the Error that the call must throw.
 template <typename Error, typename Call>
 std::string error_of(Call call) {
   try {

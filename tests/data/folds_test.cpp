@@ -1,4 +1,4 @@
-// Folds: every sample is tested on once, classes keep their shares, the seed decides alone.
+// Folds: every sample is tested on once, classes keep their proportions, only the seed matters.
 
 #include "data/folds.h"
 
@@ -63,7 +63,7 @@ TEST(Folds, LargerThanAClassAreRefused) {
   expect_says(error_of<UserError>([&] { folds_of(data, 4); }),
               {"crossval.folds = 4", "3 samples of class 'class 1'", "at most 3"});
   expect_says(error_of<UserError>([&] { folds_of(samples({3}), 4); }), {"more than the 3 samples"});
-  EXPECT_EQ(folds_of(samples({8, 0, 8}), 4).size(), 4u);  // a class nobody has is no obstacle
+  EXPECT_EQ(folds_of(samples({8, 0, 8}), 4).size(), 4u);  // an empty class is accepted
 }
 
 TEST(Parts, AreDisjointBalancedAndWhole) {

@@ -41,7 +41,7 @@ TEST(LoadData, KeepsTheSourcesOwnTestPart) {
   expect_says(splits.provenance, {"mnist-sample", "2,000 + 500"});
 }
 
-// The path was ignored, and the run named after data it was not meant for.
+// Regression: the path was ignored.
 TEST(LoadData, SetsThatComeWithTheProgramTakeNoPath) {
   for (const auto& [name, own] : {std::pair("iris", "csv"), std::pair("mnist-sample", "idx")}) {
     DataConfig config = named(name);
@@ -68,7 +68,7 @@ TEST(LoadData, PoolsTrainAndTestWhenASplitIsAskedFor) {
   for (const Dataset* part : {splits.train.get(), splits.validation.get(), splits.test.get()})
     for (const int64_t row : rows_of(*part)) all.insert(row);
   EXPECT_EQ(all.size(), 2500u);                    // no sample is in two parts
-  EXPECT_LT(rows_of(*splits.test).front(), 2000);  // drawn from both
+  EXPECT_LT(rows_of(*splits.test).front(), 2000);  // drawn from the pool
 }
 
 TEST(LoadData, SplitsBySeedAlone) {
@@ -128,7 +128,7 @@ TEST(LoadData, LimitsTheTrainingPartOnly) {
   const DataSplits splits = load_data(config, 3);
   EXPECT_EQ(splits.train->size(), 50);
   EXPECT_EQ(splits.test->size(), 500);
-  EXPECT_GT(rows_of(*splits.train).back(), 1000);  // of a shuffled part, not the first rows
+  EXPECT_GT(rows_of(*splits.train).back(), 1000);  // random rows, not the first ones
 }
 
 TEST(LoadData, FitsTheNormalisationToTheTrainingPartOnly) {

@@ -11,7 +11,8 @@
 namespace lockstep {
 namespace {
 
-// Sample i is the number i; may be slow, so that workers overtake each other, or fail at one row.
+// Sample i is the number i. Reading can be slow, so that workers overtake each other, or fail at a
+// row.
 class Numbers : public Dataset {
  public:
   explicit Numbers(int64_t size) : size_(size) {}
@@ -88,7 +89,7 @@ TEST(BatchLoader, KeepsABatchUntilTheNextCall) {
   BatchLoader loader(numbers, 2, 1, false, 3);
   loader.start_epoch(0);
   for (int64_t i = 0; const Batch* batch = loader.next(); ++i) {
-    std::this_thread::sleep_for(std::chrono::microseconds(300));  // workers run as far as they may
+    std::this_thread::sleep_for(std::chrono::microseconds(300));  // lets workers run ahead
     EXPECT_EQ(batch->ids[0], 2 * i);
     EXPECT_EQ(batch->x[1], static_cast<float>(2 * i + 1));
   }
@@ -127,7 +128,7 @@ TEST(BatchLoader, RethrowsWhatAWorkerMetAtTheBatchItBelongsTo) {
     EXPECT_EQ(loader.next()->ids[0], 0);
     EXPECT_EQ(loader.next()->ids[0], 2);
     expect_says(error_of<UserError>([&] { loader.next(); }), {"row 5 is bad"});
-    EXPECT_EQ(loader.next()->ids[0], 6);  // the others are not lost
+    EXPECT_EQ(loader.next()->ids[0], 6);  // later batches are still delivered
     loader.start_epoch(1);
     EXPECT_EQ(loader.next()->ids[0], 0);
   }

@@ -28,12 +28,12 @@ TEST(ImageNormalisation, UnitMapsBytesToZeroToOne) {
 }
 
 TEST(ImageNormalisation, StandardizesEachChannelByTheTrainingRowsAlone) {
-  // Channels: red 10 and 30 in the training rows, green constant, blue 0 and 100; row 2 is odd.
+  // Channels: red 10 and 30 in the training rows, green constant, blue 0 and 100; row 2 differs.
   ImageDataset images({1, 1, 3}, {10, 7, 0, 30, 7, 100, 255, 9, 50}, {0, 0, 1}, two);
   const Normalizer fitted = images.fit(Normalize::standardize, std::vector<int64_t>{0, 1});
   EXPECT_EQ(fitted.shift, (std::vector<float>{20, 7, 50}));
   EXPECT_FLOAT_EQ(fitted.scale[0], 0.1f);
-  EXPECT_EQ(fitted.scale[1], 1.0f);  // constant: a deviation of 1
+  EXPECT_EQ(fitted.scale[1], 1.0f);  // constant: not scaled
   EXPECT_FLOAT_EQ(fitted.scale[2], 0.02f);
   const std::vector<float> x = row_of(images, Normalize::standardize, {0, 1}, 2);
   EXPECT_FLOAT_EQ(x[0], 23.5f);

@@ -10,7 +10,7 @@ namespace {
 const std::vector<std::string> lines = {
     "gpt2 layers 2 heads 2 width 16 context 24 vocabulary 256 dropout 0.1"};
 
-// A model that was never trained writes noise, but always the same noise.
+// An untrained model generates noise, but always the same noise.
 class Generators : public testing::TestWithParam<const char*> {
  protected:
   Generators()
@@ -19,7 +19,7 @@ class Generators : public testing::TestWithParam<const char*> {
         parameters_(Network(lines, Shape{1})),
         generator_(lines, parameters_, *device_, tokenizer_) {
     parameters_.initialise(Init::pytorch, 3);
-    for (float& w : parameters_.weights()) w *= 8;  // sure of itself
+    for (float& w : parameters_.weights()) w *= 8;  // spreads the scores
     parameters_.move_to(*device_);
   }
 

@@ -1,4 +1,4 @@
-// How reports write numbers.
+// Formats of numbers in reports.
 
 #include "report/numbers.h"
 

@@ -1,5 +1,5 @@
-// Reports: what was measured and what was simulated stay apart, in every format; hostile names and
-// damaged runs do no harm; quick for many runs.
+// Reports: measured and simulated runs are labelled in every format; hostile names and damaged runs
+// do no harm; many runs take little time.
 
 #include "study/report_file.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 class Reports : public InFolder {
  protected:
-  // `more` are keys of summary.json, with a comma in front.
+  // `more`: further keys of summary.json, with a leading comma.
   fs::path run(const std::string& name, const std::string& data = "d",
                const std::string& more = "") {
     write(name + "/summary.json", "{\"name\": \"n\", \"data\": \"" + data +
@@ -30,7 +30,7 @@ class Reports : public InFolder {
         "seed = 1\n[train]\nbatch = 32\n[optimizer]\nlr = 0.001\n[parallel]\nbatch = \"global\"\n");
     return folder() / name;
   }
-  // Copies, which are quicker to make than files that are synced.
+  // Copies: faster than write(), which syncs each file.
   std::vector<fs::path> copies(int count) {
     const fs::path first = run("first");
     std::vector<fs::path> all;
@@ -238,7 +238,7 @@ TEST_F(Reports, ShowBatchesLearningRateAndEpochsThatNeedNotBeWhole) {
           "[train]\nbatch = 64\n[parallel]\nstrategy = \"parameter-server\"\nservers = 1\n"),
       {"a,measured,3,64,128,"});
   expect_says(row("", "[train]\nbatch = \"full\"\n"), {"a,measured,1,all,all,"});
-  // Folds side by side do not share a batch.
+  // Folds that train at the same time do not share a batch.
   expect_says(row(R"(, "ranks": 4, "groups": 4)", "[train]\nbatch = 64\n"),
               {"a,measured,4,64,64,"});
 }

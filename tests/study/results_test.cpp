@@ -1,4 +1,4 @@
-// Results: medians and spreads of runs, and what is derived from their times.
+// Results: medians and spreads of runs, and values derived from their times.
 
 #include "study/results.h"
 
@@ -56,7 +56,7 @@ class Results : public InFolder {
                           "parallel": {{"oversubscribed": {}}}}})",
                       seconds, oversubscribed));
   }
-  // A run of `ranks` with a batch of 64, of each or of all.
+  // A run on `ranks` ranks with a batch of 64, per rank or global.
   void run_of(int ranks, const std::string& batch_counts, bool simulated = false) {
     const std::string run = fmt::format("points/ranks={}/run-0", ranks);
     const std::string parallel = fmt::format(R"(, "parallel": {{"ranks": {}}})", ranks);
@@ -155,7 +155,7 @@ TEST_F(Results, NameTheBaseOfWhatIsDerived) {
                            "| Karp-Flatt against 1 rank |", "The slowest point is 'ranks=1'."});
   EXPECT_EQ(scaling().y_label, "speed-up over 1 rank");
   expect_says(results_json(collect_results(study_, folder())), {"\"base\": \"ranks=1\""});
-  // Without the run of one rank the base is another.
+  // Without the run on one rank, the run on two ranks is the baseline.
   fs::remove_all(folder() / "points/ranks=1");
   EXPECT_EQ(scaling().y_label, "speed-up over 2 ranks");
   EXPECT_EQ(scaling().series.back().points.back().y, 2) << "ideal, from 2 to 4 ranks";
@@ -191,7 +191,7 @@ TEST_F(Results, StandBesidePublishedOnesOnlyWhereTheyCompare) {
 }
 
 TEST_F(Results, KeepFiguresOfStrangeNumbersFinite) {
-  study_.points[2].label = std::string("é").append(27, 'x') + "é";  // cut within a letter
+  study_.points[2].label = std::string("é").append(27, 'x') + "é";  // cut within a character
   run("ranks=1", 0, 1e300);
   run("ranks=2", 0, 1e-300);
   run(study_.points[2].label, 0, 1e29);

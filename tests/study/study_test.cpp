@@ -1,4 +1,4 @@
-// Study files: grids, points, quick forms; what is wrong is named with the nearest right word.
+// Study files: grids, points, quick forms; errors suggest the nearest valid word.
 
 #include "study/study.h"
 

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// As the rule says it: the pair of the lowest rank, from the left, until there is none.
+// The definition: merges the leftmost pair of the lowest rank until there is none.
 std::vector<int32_t> merged_by_rule(const Merges& merges, std::vector<int32_t> tokens) {
   for (;;) {
     const Merges::Merge* best = nullptr;
@@ -22,7 +22,7 @@ std::vector<int32_t> merged_by_rule(const Merges& merges, std::vector<int32_t> t
   }
 }
 
-// Short words and long ones take different ways.
+// Short and long words are merged by different algorithms.
 TEST(Merges, OfShortAndLongWordsFollowTheRule) {
   Rng rng(4, Purpose::noise);
   for (int round = 0; round < 300; ++round) {
@@ -30,7 +30,7 @@ TEST(Merges, OfShortAndLongWordsFollowTheRule) {
     constexpr uint64_t count = 30;
     Merges merges(count);
     int32_t next = letters;
-    for (uint64_t i = 0; i < count; ++i) {  // each of what is there already
+    for (uint64_t i = 0; i < count; ++i) {  // each of two existing tokens
       const auto left = static_cast<int32_t>(rng.below(static_cast<uint64_t>(next)));
       const auto right = static_cast<int32_t>(rng.below(static_cast<uint64_t>(next)));
       if (!merges.find(left, right)) merges.add(left, right, next++);

@@ -1,4 +1,4 @@
-// The hand-written cutting of text against the pattern it stands for, by PCRE2.
+// Compares the hand-written splitting of text with the original pattern in PCRE2.
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/pretokens.h"
@@ -16,7 +16,7 @@ namespace {
 class Pattern {
  public:
   Pattern() {
-    // PCRE2's \s has U+180E too, which is no space since Unicode 6.3; no string has it.
+    // PCRE2's \s also matches U+180E, no space since Unicode 6.3; no test string contains it.
     const char* pattern =
         R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
     int error = 0;

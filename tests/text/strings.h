@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Texts of all kinds, always the same ones: code, words, many scripts, emoji, odd spaces. Each is
-// valid UTF-8.
+// Deterministic texts of all kinds: code, words, many scripts, emoji, unusual spaces. Each is valid
+// UTF-8.
 inline std::vector<std::string> test_strings(size_t count) {
   const std::vector<std::string> words = {"the",     "quick",
                                           "Brown",   "fox's",

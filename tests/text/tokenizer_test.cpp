@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-// GPT-2's own vocabulary, or null with a skipped test where it cannot be had.
+// GPT-2's tokenizer; null if it cannot be fetched: the test is then skipped.
 const Tokenizer* gpt2() {
   static const std::unique_ptr<Tokenizer> tokenizer = []() -> std::unique_ptr<Tokenizer> {
     try {
@@ -66,14 +66,14 @@ TEST(Gpt2Tokenizer, BringsEveryByteStringBack) {
     ASSERT_EQ(gpt2()->decode(gpt2()->encode(text)), text);
 }
 
-// A text that is one word is still linear.
+// A text of one word takes linear time too.
 TEST(Gpt2Tokenizer, LongWordsAreMergedInTime) {
   if (!gpt2()) GTEST_SKIP() << "GPT-2's vocabulary cannot be fetched here";
   const std::string ten_megabytes(10'000'000, 'a');
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(gpt2()->decode(gpt2()->encode(ten_megabytes)), ten_megabytes);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(took.count(), 60);  // a square of it would take days
+  EXPECT_LT(took.count(), 60);  // quadratic time would be days
 }
 
 TEST(ByteTokenizer, HasATokenAByte) {
@@ -83,7 +83,7 @@ TEST(ByteTokenizer, HasATokenAByte) {
   EXPECT_EQ(bytes.end_of_text(), 0);
 }
 
-// A small vocabulary of all bytes and some more.
+// A vocabulary of all bytes and further tokens.
 std::string vocabulary_with(const std::vector<std::string>& more) {
   nlohmann::ordered_json json =
       nlohmann::ordered_json::parse(Tokenizer::bytes().files().at("vocab.json"));

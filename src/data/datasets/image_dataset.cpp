@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-// Whole numbers, so that the result does not depend on the order of the rows.
+// Integers, so that the result does not depend on the order of the rows.
 struct Sums {
   uint64_t values = 0;
   uint64_t squares = 0;
@@ -16,7 +16,7 @@ struct Sums {
 
 void add(Sums& sums, std::span<const uint8_t> pixels, size_t channel, size_t channels) {
   uint64_t values = 0, squares = 0;
-  if (channels == 1) {  // on its own: without a stride the compiler vectorises it
+  if (channels == 1) {  // separate loop: without a stride the compiler vectorises it
     for (const uint32_t value : pixels) values += value, squares += value * value;
   } else {
     for (size_t i = channel; i < pixels.size(); i += channels) {
@@ -72,7 +72,7 @@ Normalizer ImageDataset::fit(Normalize type, std::span<const int64_t> rows) cons
   for (const Sums& sum : sums) {
     const double mean = static_cast<double>(sum.values) / count;
     const double variance = static_cast<double>(sum.squares) / count - mean * mean;
-    // A constant channel keeps its deviation of 1; below 1e-6 only rounding is left.
+    // A constant channel is not scaled; a variance below 1e-6 is rounding error.
     const double deviation = variance > 1e-6 ? std::sqrt(variance) : 1.0;
     normalizer.shift.push_back(static_cast<float>(mean));
     normalizer.scale.push_back(static_cast<float>(1.0 / deviation));

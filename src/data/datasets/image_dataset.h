@@ -4,13 +4,13 @@
 
 namespace lockstep {
 
-// Rows that a data set holds, where it does not hold all.
+// A range of rows that a data set holds in memory.
 struct RowRange {
   int64_t begin = 0, end = 0;
 };
 
-// Images kept as bytes (a quarter of the memory of floats): row after row of height × width ×
-// channels.
+// Images stored as bytes, a quarter of the memory of floats. pixels: rows × height × width ×
+// channels, of the rows in `held`; empty: all rows.
 class ImageDataset : public RawDataset {
  public:
   ImageDataset(Shape shape, std::vector<uint8_t> pixels, std::vector<int32_t> labels,
@@ -24,7 +24,7 @@ class ImageDataset : public RawDataset {
 
  private:
   std::vector<uint8_t> pixels_;
-  std::vector<RowRange> held_;  // whose pixels follow each other
+  std::vector<RowRange> held_;  // pixels_ holds these ranges in sequence
 };
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// All samples of a source in memory, as they were read; batches are normalised.
+// All samples of a source, stored as read. Batches are normalised.
 class RawDataset : public Dataset {
  public:
   int64_t size() const override { return static_cast<int64_t>(labels_.size()); }
@@ -18,7 +18,7 @@ class RawDataset : public Dataset {
   int32_t label(int64_t row) const override { return labels_[static_cast<size_t>(row)]; }
   void read(std::span<const int64_t> rows, Batch& batch) const override;
 
-  // The normalisation of this type that these rows (the training part) ask for.
+  // Fits a normalizer of this type to the rows, which are the training part.
   virtual Normalizer fit(Normalize type, std::span<const int64_t> rows) const = 0;
   virtual void set_normalizer(Normalizer normalizer);
   const Normalizer& normalizer() const { return normalizer_; }

@@ -6,8 +6,7 @@
 
 namespace lockstep {
 
-// Some rows of a data set, under numbers of their own from 0. The parts of one split share the
-// samples, which is why they are held by shared_ptr.
+// Rows of a data set, renumbered from 0. The parts of a split share the samples, hence shared_ptr.
 class Subset : public Dataset {
  public:
   Subset(std::shared_ptr<const Dataset> whole, std::vector<int64_t> rows);

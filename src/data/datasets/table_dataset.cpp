@@ -45,13 +45,13 @@ Normalizer TableDataset::fit(Normalize type, std::span<const int64_t> rows) cons
     const double mean = sum / static_cast<double>(rows.size());
     double shift = low, spread = high - low;
     if (type == Normalize::standardize) {
-      double squares = 0;  // in a second pass: no cancellation for features far from 0
+      double squares = 0;  // second pass: no cancellation for features far from 0
       for (const int64_t row : rows) squares += std::pow(values(row)[feature] - mean, 2);
       shift = mean;
       spread = high > low ? std::sqrt(squares / static_cast<double>(rows.size())) : 0;
     }
     normalizer.shift.push_back(static_cast<float>(shift));
-    // A constant feature becomes 0 everywhere instead of a division by zero.
+    // A constant feature becomes 0, without a division by zero.
     normalizer.scale.push_back(spread > 1e-30 ? static_cast<float>(1.0 / spread) : 1.0f);
   }
   return normalizer;

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// Rows of numbers with a class: values holds rows × features floats.
+// Numeric features and a class per row. values: rows × features.
 class TableDataset : public RawDataset {
  public:
   TableDataset(std::vector<std::string> features, std::vector<float> values,
@@ -21,7 +21,7 @@ class TableDataset : public RawDataset {
  private:
   std::vector<std::string> features_;
   std::vector<float> values_;      // as they were read
-  std::vector<float> normalized_;  // as batches get them; once, since tables are small
+  std::vector<float> normalized_;  // as delivered in batches; stored, since tables are small
 };
 
 }  // namespace lockstep

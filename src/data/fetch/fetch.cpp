@@ -102,7 +102,7 @@ fs::path fetch(const std::string& name, const fs::path& from_folder, const Say& 
   const fs::path cache = cache_folder(), folder = cache / name;
   if (is_cached(name) && is_intact(set, folder)) return folder;
   make_cache_folder(cache);
-  if (!from_folder.empty()) {  // the user's own choice: when it fails, say so and do nothing else
+  if (!from_folder.empty()) {  // the user's choice: if it fails, nothing else is tried
     install_files(set, from_folder, folder);
     return folder;
   }

@@ -86,7 +86,7 @@ void expect_intact(const FetchSet& set, const fs::path& folder) {
   for (const FetchFile& file : set.files) {
     const fs::path path = folder / file.name;
     Verified found = verify(path);
-    if (found == Verified::unknown) {  // fetched before digests were kept
+    if (found == Verified::unknown) {  // no digest recorded: compare the SHA-256
       found = sha256(path) == file.sha256 ? Verified::intact : Verified::damaged;
       if (found == Verified::intact) record_digest(path);
     }
@@ -99,7 +99,7 @@ void expect_intact(const FetchSet& set, const fs::path& folder) {
 }
 
 void install_files(const FetchSet& set, const fs::path& from, const fs::path& to) {
-  // Beside the final place, hence on the same file system: a rename puts the file in place.
+  // Next to the destination, hence on the same file system: a rename puts each file in place.
   const ScratchFolder scratch(to.parent_path());
   std::vector<fs::path> checked;
   for (const FetchFile& file : set.files) {

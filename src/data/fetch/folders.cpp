@@ -48,7 +48,7 @@ ScratchFolder::ScratchFolder(const fs::path& parent) {
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;  // nobody can act on it here, and the folder says by its name what it is
+  std::error_code ignored;  // a destructor cannot report it; the name marks the folder as temporary
   fs::remove_all(path_, ignored);
 }
 

@@ -4,15 +4,15 @@
 
 namespace lockstep {
 
-// Where fetched data sets are kept: $LOCKSTEP_DATA, else $XDG_CACHE_HOME/lockstep, else
+// The folder of fetched data sets: $LOCKSTEP_DATA, else $XDG_CACHE_HOME/lockstep, else
 // ~/.cache/lockstep.
 fs::path cache_folder();
 
-// Where the data that comes with the program is: $LOCKSTEP_SHARE, else beside the program as
-// installed, else as built.
+// The folder of the data shipped with the program: $LOCKSTEP_SHARE, else relative to the program as
+// installed or as built, else below the install prefix.
 fs::path shipped_folder();
 
-// A folder that vanishes with this object; made inside `parent`.
+// A temporary folder inside `parent`, removed with this object.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const fs::path& parent);

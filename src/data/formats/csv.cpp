@@ -16,7 +16,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
   while (at_ < text_.size() && at_line_end()) skip_line_end();
   if (at_ >= text_.size()) return false;
   record_line_ = line_;
-  for (size_t count = 0;; ++at_) {  // each turn reads a field and stops behind it
+  for (size_t count = 0;; ++at_) {  // each iteration reads a field and stops after it
     if (fields.size() == count) fields.emplace_back();
     std::string& field = fields[count++];
     if (at_ < text_.size() && text_[at_] == '"')

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// Reads comma-separated values as RFC 4180 has them: quotes, line ends inside quotes, CRLF; also
-// skips a byte order mark and empty lines. `name` is the file, for messages.
+// Reads comma-separated values (RFC 4180): quotes, line ends inside quotes, CRLF. Skips a byte
+// order mark and empty lines. `name` is the file, for messages.
 class CsvReader {
  public:
   CsvReader(std::string_view text, std::string name);
@@ -16,7 +16,7 @@ class CsvReader {
   // The fields of the next record; false at the end. Reuses the strings.
   bool next(std::vector<std::string>& fields);
 
-  int64_t line() const { return record_line_; }  // where the last record began, from 1
+  int64_t line() const { return record_line_; }  // first line of the last record, from 1
 
  private:
   void read_quoted(std::string& field);

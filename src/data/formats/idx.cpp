@@ -12,9 +12,9 @@
 namespace lockstep {
 namespace {
 
-// Deflate cannot pack more tightly than this, so a compressed file bounds its content.
+// Highest ratio of deflate: the size of a compressed file bounds its content.
 constexpr uint64_t highest_compression = 1032;
-// A compressed file that claims more is taken for hostile; a plain one has to be as large itself.
+// Limit for compressed files, against malicious headers. A plain file must itself be as large.
 constexpr uint64_t most_unpacked_bytes = uint64_t{4} << 30;
 
 uint32_t big_endian(const uint8_t* bytes) {
@@ -26,7 +26,7 @@ gzFile open_file(const fs::path& path) {
   if (!fs::is_regular_file(path, error))
     throw UserError("cannot read {}: {}", path.string(),
                     fs::exists(path, error) ? "it is not a file" : "there is no such file");
-  // zlib hands plain files through, large reads without a copy.
+  // zlib also reads plain files, large reads without a copy.
   gzFile file = gzopen(path.c_str(), "rbe");
   if (!file) throw UserError("cannot read {}: {}", path.string(), std::strerror(errno));
   return file;
@@ -112,7 +112,7 @@ void IdxFile::read_into(std::span<uint8_t> out) {
   if (filled < bytes_)
     throw UserError("{} is truncated: its header promises {} bytes, the file holds {}",
                     path_.string(), header_bytes_ + bytes_, header_bytes_ + filled);
-  std::array<uint8_t, 1> more;  // also makes zlib compare its checksum
+  std::array<uint8_t, 1> more;  // reading beyond the content also makes zlib verify its checksum
   if (read_some(more) != 0)
     throw UserError("{} is oversized: its header promises {} bytes, the file holds more",
                     path_.string(), header_bytes_ + bytes_);

@@ -11,8 +11,8 @@ struct gzFile_s;
 
 namespace lockstep {
 
-// An IDX file of bytes (the format of MNIST), plain or gzip-compressed, whose header has been
-// checked against the size of the file: what the header promises may be allocated.
+// An IDX file of bytes (the format of MNIST), plain or gzip-compressed. The header is checked
+// against the size of the file, so that bytes() may be allocated.
 class IdxFile {
  public:
   // `rank` is 3 for images (count, height, width), 1 for labels (count).
@@ -23,10 +23,10 @@ class IdxFile {
   int64_t extent(int axis) const { return extents_[static_cast<size_t>(axis)]; }
   uint64_t bytes() const { return bytes_; }  // of content, after the header
 
-  // At which byte of the file the content begins; a UserError where it is compressed.
+  // Offset of the content in the file. Throws a UserError if the file is compressed.
   uint64_t plain_content() const;
 
-  // Reads the content straight to where it is wanted; `out` holds bytes().
+  // Reads the content into `out`, which has bytes() elements.
   void read_into(std::span<uint8_t> out);
 
  private:

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// Checked before memory is taken: a file of a few hundred bytes can claim 65,535 x 65,535 pixels.
+// Checked before allocation: a file of a few hundred bytes can claim 65,535 x 65,535 pixels.
 constexpr int64_t most_pixels = int64_t{64} << 20;
 constexpr uint64_t most_file_bytes = uint64_t{256} << 20;
 
@@ -42,19 +42,19 @@ Image read_png(const fs::path& path, const std::vector<uint8_t>& file) {
 Image read_jpeg(const fs::path& path, const std::vector<uint8_t>& file) {
   const std::unique_ptr<void, int (*)(tjhandle)> decoder(tjInitDecompress(), tjDestroy);
   if (!decoder) throw Failure("cannot start the JPEG decoder");
-  const auto bytes = static_cast<unsigned long>(file.size());  // the type of the library
+  const auto bytes = static_cast<unsigned long>(file.size());  // the library's type
   int width = 0, height = 0, sampling = 0, space = 0;
   if (tjDecompressHeader3(decoder.get(), file.data(), bytes, &width, &height, &sampling, &space) !=
       0)
     throw UserError("{} is not a readable JPEG image: {}", path.string(),
                     tjGetErrorStr2(decoder.get()));
-  if (width <= 0 || height <= 0)  // the decoder lets a file pass that ends before its frame
+  if (width <= 0 || height <= 0)  // the decoder accepts files that end before their frame
     throw UserError("{} is a damaged JPEG image: it ends within its header", path.string());
   if (space == TJCS_CMYK || space == TJCS_YCCK)
     throw UserError("{} is a JPEG image in print colours (CMYK); save it as RGB", path.string());
   const bool colour = space != TJCS_GRAY;
   Image image = blank(path, height, width, colour ? 3 : 1);
-  // Warnings count as errors: libjpeg fills what is missing of a truncated file with grey.
+  // Warnings count as errors: libjpeg fills the missing part of a truncated file with grey.
   if (tjDecompress2(decoder.get(), file.data(), bytes, image.pixels.data(), width, 0, height,
                     colour ? TJPF_RGB : TJPF_GRAY, TJFLAG_LIMITSCANS) != 0)
     throw UserError("{} is a damaged JPEG image: {}", path.string(), tjGetErrorStr2(decoder.get()));

@@ -8,13 +8,13 @@
 
 namespace lockstep {
 
-// One picture: bytes of height × width × channels; 1 channel is grey, 3 are red, green, blue.
+// pixels: height × width × channels; 1 channel is grey, 3 are red, green, blue.
 struct Image {
   Shape shape;
   std::vector<uint8_t> pixels;
 };
 
-// Reads a PNG or JPEG file (told apart by content, not by name). What is transparent becomes white.
+// Reads a PNG or JPEG file, detected by content, not by name. Transparency is blended with white.
 Image read_image(const fs::path& path);
 
 void write_png(const fs::path& path, const Image& image);

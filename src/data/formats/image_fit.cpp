@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// Which pixels of the old row make one pixel of the new row, and how much each counts (sum 1).
+// Source pixels of one output pixel: those from `first` on, with their weights (sum 1).
 struct Tap {
   int64_t first = 0;
   std::vector<float> weights;
@@ -26,7 +26,7 @@ std::vector<Tap> taps(int64_t from, int64_t to) {
         const double low = std::max(begin, double(p)), high = std::min(end, double(p) + 1);
         tap.weights.push_back(static_cast<float>(std::max(0.0, high - low) / ratio));
       }
-    } else {  // between the two nearest pixel centres; the edge repeats
+    } else {  // interpolation between the two nearest pixel centres; edges are repeated
       const double centre = std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0,
                                        static_cast<double>(from - 1));
       tap.first = static_cast<int64_t>(centre);

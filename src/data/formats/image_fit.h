@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// The image as a network wants it: resized to the height and width (each pixel the average of the
-// area it covers when smaller, interpolated when larger), turned to grey or to colour.
+// The image in the shape a network expects: resized (area average when shrinking, interpolation
+// when enlarging) and converted to grey or colour.
 Image fit_image(const Image& image, const Shape& wanted);
 
 }  // namespace lockstep

@@ -15,10 +15,10 @@
 namespace lockstep {
 namespace {
 
-// What changes when a file is written, replaced or moved.
+// Changes when a file is written or replaced.
 struct FileState {
   uint64_t size = 0, inode = 0;
-  int64_t seconds = 0, nanoseconds = 0;  // of the last change
+  int64_t seconds = 0, nanoseconds = 0;  // time of the last modification
 
   bool operator==(const FileState&) const = default;
 };
@@ -59,7 +59,7 @@ void write_record(const fs::path& path, const Record& r) {
     write_file(record_path(path),
                fmt::format("xxh3 {:016x} size {} inode {} time {}.{}\n", r.digest, r.state.size,
                            r.state.inode, r.state.seconds, r.state.nanoseconds));
-  } catch (const Failure&) {  // a cache that cannot be written: the file is read again next time
+  } catch (const Failure&) {  // read-only cache: the file is read again next time
   }
 }
 
@@ -76,7 +76,8 @@ Verified verify(const fs::path& path) {
   return Verified::intact;
 }
 
-// The state is taken first: a change while the digest is computed is noticed the next time.
+// The state is read first, so that a change during the computation of the digest is noticed next
+// time.
 void record_digest(const fs::path& path) {
   const FileState state = state_of(path);
   write_record(path, {digest_of_file(path), state});

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// Files of the cache have a digest (XXH3) beside them, in FILE.xxh3, with the size, time and inode
-// that the file had when it was last compared. Only a file that has changed since is read again.
+// A cached FILE has its digest (XXH3) in FILE.xxh3, with its size, modification time and inode at
+// the last check. It is read again only if one of these changed.
 enum class Verified {
   intact,
   damaged,  // not the content whose digest was recorded
@@ -14,10 +14,10 @@ enum class Verified {
 
 Verified verify(const fs::path& path);
 
-// To be called when the content is known to be right.
+// Call only if the content is known to be correct.
 void record_digest(const fs::path& path);
 
-// Moves a file, whose content is known to be right, into a folder of the same file system and
+// Moves a file, whose content is known to be correct, into a folder of the same file system and
 // records its digest there.
 void install_verified(const fs::path& file, const fs::path& folder);
 

@@ -17,7 +17,8 @@ uint64_t fnv1a(const std::string& word) {
   return hash ^ (hash >> 32);
 }
 
-// Words by the number of texts that have them, most first; ties by spelling.
+// Column and weight of the `width` words that occur in the most texts, at least two; ties are
+// broken by spelling.
 std::unordered_map<std::string, std::pair<int32_t, float>> vocabulary(
     const std::vector<std::vector<std::string>>& texts, int64_t width) {
   std::unordered_map<std::string, int64_t> counts;

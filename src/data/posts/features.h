@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// A matrix of which most values are 0, row by row: row r is columns[i], values[i] for i from
-// begins[r] up to begins[r + 1].
+// A sparse matrix in compressed row format: row r has values[i] in column columns[i], for i in
+// [begins[r], begins[r + 1]).
 struct SparseMatrix {
   std::vector<int64_t> begins = {0};
   std::vector<int32_t> columns;
@@ -18,9 +18,9 @@ struct SparseMatrix {
   int64_t rows() const { return static_cast<int64_t>(begins.size()) - 1; }
 };
 
-// Texts as rows of length 1 (the Euclidean one). "hashed": a word's column is its hash, all words
-// weigh the same. "tf-idf": the `width` words that most texts have, at least two, get a column
-// each, and count the more the fewer texts have them.
+// One row per text, scaled to Euclidean norm 1. hashed: a word's column is its hash modulo `width`;
+// all words have the same weight. tf_idf: one column for each of the `width` words that occur in
+// the most texts, at least two; rarer words weigh more.
 SparseMatrix text_features(const std::vector<std::string>& texts, PostFeatures kind, int64_t width);
 
 }  // namespace lockstep

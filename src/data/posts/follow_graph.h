@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// Who follows whom among the accounts of a data set. A part of the follows may be hidden, to see
-// whether a recommender finds them.
+// Who follows whom among the accounts of a data set. Some follows may be hidden, to test whether a
+// recommender finds them.
 class FollowGraph {
  public:
   explicit FollowGraph(std::vector<std::string> accounts)
@@ -28,9 +28,9 @@ class FollowGraph {
   bool knows(int64_t user, int64_t account) const { return at(user, account) == known_edge; }
   bool hides(int64_t user, int64_t account) const { return at(user, account) == hidden_edge; }
   int64_t edges() const;
-  int64_t hidden(int64_t user) const;  // how many
+  int64_t hidden(int64_t user) const;  // number of hidden follows
 
-  // Hides this share of each user's follows, by the seed.
+  // Hides a random fraction of each user's follows.
   void hide(double share, uint64_t seed);
 
  private:

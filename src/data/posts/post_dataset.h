@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// One sample a post: the words of its text, and all accounts that its author is known to follow as
-// targets. The label is the author, so that splits can keep every author's share.
+// One sample per post: the words of its text, with the accounts that its author is known to follow
+// as targets. The label is the author, so that stratified splits keep the proportions of authors.
 class PostDataset final : public RawDataset {
  public:
   PostDataset(SparseMatrix features, int64_t width, std::vector<int32_t> authors,
@@ -27,7 +27,7 @@ class PostDataset final : public RawDataset {
   FollowGraph graph_;
 };
 
-// The posts that a part of a split is made of; null where the data are something else.
+// The posts behind a part of a split; null if the data are not posts.
 const PostDataset* posts_of(const Dataset& part);
 
 }  // namespace lockstep

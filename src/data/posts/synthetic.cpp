@@ -12,9 +12,9 @@ namespace {
 
 constexpr int topics = 24;
 constexpr int common_words = 4000, topic_words = 1500, camp_words = 600, own_words = 40;
-constexpr double density = 0.355;  // of follows among all pairs, as in the set of the study
+constexpr double density = 0.355;  // fraction of pairs that follow, as in the study's data
 
-// Draws 0, 1, 2 ... with probability falling as 1 / (rank + 2).
+// Draws i = 0, 1, 2, ... with probability proportional to 1 / (i + 2).
 class Zipf {
  public:
   explicit Zipf(int words) {
@@ -33,7 +33,7 @@ class Zipf {
 struct User {
   int camp = 0;
   double popularity = 0, activity = 1;
-  std::vector<double> interest;  // in each topic, summed up
+  std::vector<double> interest;  // cumulative sum over topics
 };
 
 double shared_interest(const User& a, const User& b) {
@@ -56,7 +56,7 @@ std::vector<User> make_users(int64_t count, Rng& rng) {
     user.activity = std::exp(0.8 * rng.normal());
     double sum = 0;
     for (int t = 0; t < topics; ++t) {
-      // Camps lean to different topics; everybody has a few favourites.
+      // Camps prefer different topics; each user has a few favourites.
       const double lean = (t % 2 == user.camp) ? 1.0 : 0.35;
       user.interest.push_back(sum += lean * std::exp(1.5 * rng.normal()));
     }
@@ -74,7 +74,7 @@ FollowGraph make_follows(const std::vector<User>& users, Rng& rng) {
     for (const User& b : users)
       odds.push_back((a.camp == b.camp ? 1.8 : -1.8) + 5.0 * shared_interest(a, b) +
                      0.6 * b.popularity + 0.3 * rng.normal());
-  // The shift that gives the density wanted.
+  // Bisection for the shift of the odds that gives `density`.
   double low = -20, high = 20;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;

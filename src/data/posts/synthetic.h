@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Posts and follows that look like a real set of one kind of public accounts: two camps, topics,
-// words by Zipf's law, follows by camp, shared topics and popularity.
+// Random posts and follows that resemble those of real public accounts: two camps, topics, words by
+// Zipf's law; follows depend on camp, shared topics and popularity.
 struct SyntheticPosts {
   std::vector<int32_t> authors;
   std::vector<std::string> texts;

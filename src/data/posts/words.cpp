@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// Length of the UTF-8 sequence of several bytes that starts here; 0: there is none.
+// Length of the multi-byte UTF-8 sequence at the start of the text; 0: none.
 size_t sequence(std::string_view text) {
   const auto byte = static_cast<unsigned char>(text[0]);
   const size_t length = byte >= 0xf0 && byte < 0xf5   ? 4
@@ -18,7 +18,8 @@ size_t sequence(std::string_view text) {
   return length;
 }
 
-// Punctuation and spaces beyond ASCII: general punctuation (U+2000 to U+206F), no-break space.
+// Separators beyond ASCII: U+2000 to U+207F (general punctuation, superscripts), no-break space,
+// U+FFFD.
 bool separates(std::string_view letter) {
   for (const char* start : {"\xe2\x80", "\xe2\x81", "\xc2\xa0", "\xef\xbf\xbd"})
     if (letter.starts_with(start)) return true;
@@ -27,7 +28,7 @@ bool separates(std::string_view letter) {
 
 bool is_plain(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// How many bytes of a word's letter are here; 0: none.
+// Length in bytes of the word character at the start of the text; 0: none.
 size_t letter(std::string_view text) {
   if (text.empty()) return 0;
   if (static_cast<unsigned char>(text[0]) < 0x80) return is_plain(text[0]) ? 1 : 0;
@@ -41,7 +42,7 @@ size_t until_space(std::string_view text) {
   return at;
 }
 
-// A mark before a mention: "RT @someone", "QT @someone".
+// "RT @someone", "QT @someone"
 bool is_repost_mark(std::string_view rest) {
   return (rest.starts_with("RT @") || rest.starts_with("QT @"));
 }

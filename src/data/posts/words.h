@@ -6,9 +6,8 @@
 
 namespace lockstep {
 
-// The words of a post, in lower case, hashtags with their mark. Retweet marks, mentions and links
-// are dropped: they would name the accounts that are to be predicted. Bytes that are not UTF-8
-// separate words.
+// The words of a post, ASCII letters in lower case, hashtags with their #. Retweet marks, mentions
+// and links are dropped: they would reveal the accounts to predict. Invalid UTF-8 separates words.
 std::vector<std::string> words_of(std::string_view post);
 
 }  // namespace lockstep

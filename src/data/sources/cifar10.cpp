@@ -30,8 +30,8 @@ int64_t records_in(const fs::path& path) {
   return static_cast<int64_t>(bytes / record);
 }
 
-// Appends records, of which the first is number `first` of the file, from planes to height × width
-// × channels.
+// Appends records, converted from planes to height × width × channels. `first`: index of the first
+// record in the file, for messages.
 void append_records(const fs::path& path, size_t first, const std::vector<uint8_t>& bytes,
                     Samples& samples) {
   const size_t count = bytes.size() / record, start = samples.pixels.size();
@@ -53,14 +53,14 @@ void append_file(const fs::path& path, Samples& samples) {
   append_records(path, 0, read_bytes(path), samples);
 }
 
-// Of the training files, one after the other, only the rows of this rank; labels of others' are 0.
+// Appends only this rank's rows of the concatenated training files. Labels of other rows are 0.
 RowRange append_own_part(const std::vector<fs::path>& paths, const OwnPart& own, Samples& samples) {
   int64_t rows = 0;
   for (const fs::path& path : paths) rows += records_in(path);
   const Part mine = part_of(rows, own.ranks, own.rank);
   samples.labels.resize(static_cast<size_t>(mine.begin));
   int64_t before = 0;
-  for (const fs::path& path : paths) {  // all ranks open all files, since they do it together
+  for (const fs::path& path : paths) {  // every rank reads every file: read() is collective
     const int64_t count = records_in(path);
     const int64_t begin = std::clamp<int64_t>(mine.begin - before, 0, count);
     const int64_t end = std::clamp<int64_t>(mine.end - before, 0, count);

@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// The number that makes up all of the text; infinity and NaN are numbers too.
+// Parses the whole text as a number; infinity and NaN are accepted.
 std::optional<double> as_number(std::string_view text) {
   text = trimmed(text);
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -32,7 +32,7 @@ std::optional<double> as_number(std::string_view text) {
   return error == std::errc::result_out_of_range ? HUGE_VAL : value;
 }
 
-// `where` is asked only when something is wrong.
+// `where` is called only on errors.
 template <typename Where>
 float feature_value(const std::string& field, const Where& where) {
   const std::optional<double> value = as_number(field);
@@ -63,7 +63,7 @@ size_t find_label(const std::vector<std::string>& header, const std::string& lab
                   suggestion(label, header));
 }
 
-// Numbers in the order of their value, so that class 10 follows class 9; else by alphabet.
+// If all names are numbers, sorted by value, so that class 10 follows class 9; else alphabetically.
 std::vector<std::string> in_order(const std::map<std::string, int32_t>& met) {
   std::vector<std::string> names;
   for (const auto& [name, number] : met) names.push_back(name);
@@ -89,7 +89,7 @@ SourceData read_csv_table(const fs::path& path, const std::string& label) {
                     label);
 
   std::vector<float> values;
-  std::vector<int32_t> labels;         // numbered as they are met, put in order at the end
+  std::vector<int32_t> labels;         // numbered by first occurrence, renumbered at the end
   std::map<std::string, int32_t> met;  // class name to number
   while (reader.next(fields)) {
     if (fields.size() != header.size())

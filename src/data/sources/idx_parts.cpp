@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// The two files of a part, opened and checked against each other; nothing is read yet.
+// The two files of a part, opened and their headers compared; the content is not read yet.
 struct OpenPart {
   explicit OpenPart(const IdxPart& part) : images(part.images, 3), labels(part.labels, 1) {
     if (images.count() != labels.count())

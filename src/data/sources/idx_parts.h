@@ -17,12 +17,12 @@ struct IdxPart {
 // train-images.idx3-ubyte; plain before .gz), or an empty path.
 fs::path find_idx(const fs::path& folder, const std::string& stem);
 
-// The training part of a folder in MNIST's layout; a UserError when it has none.
+// The parts of a folder in MNIST's layout. Throws a UserError if there is no training part.
 IdxPart train_part(const fs::path& folder);
 std::optional<IdxPart> test_part(const fs::path& folder);
 
-// Reads the images straight into the memory they stay in. Without classes, they are 0 to the
-// highest label. With `own`, of the training images only that part is read.
+// Reads images directly into their final memory. If `classes` is empty, the classes are 0 to the
+// highest label. With `own`, only the rank's part of the training images is read.
 SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& test,
                           std::vector<std::string> classes, const OwnPart* own = nullptr);
 

@@ -22,7 +22,7 @@ bool is_image_name(const fs::path& path) {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-// By name: the system lists folders in no particular order.
+// Sorted by name: the order of directory_iterator is unspecified.
 std::vector<fs::path> entries(const fs::path& folder, bool folders) {
   std::vector<fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
@@ -56,7 +56,7 @@ void add_image(const fs::path& path, int32_t label, Collected& all) {
   all.labels.push_back(label);
 }
 
-// Adds folder/<class>/<image>; the first part names the classes, the second must keep to them.
+// Adds folder/<class>/<image>. The first part defines the classes; the second must not add any.
 void add_part(const fs::path& folder, Collected& all) {
   const std::vector<fs::path> classes = entries(folder, true);
   if (classes.empty())

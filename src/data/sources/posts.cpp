@@ -1,4 +1,4 @@
-// Posts and who follows whom: the data of a recommender.
+// Posts, and who follows whom: the data of a recommender.
 
 #include <algorithm>
 #include <map>
@@ -23,7 +23,7 @@ std::string text_of(const fs::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The first of these that is in the folder, plain or .gz.
+// The first of these files that the folder has, plain or .gz.
 std::optional<fs::path> find_file(const fs::path& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names)
     for (const char* end : {"", ".gz"})
@@ -39,7 +39,7 @@ fs::path need_file(const fs::path& folder, const std::vector<std::string>& names
       folder.string(), fmt::join(names, " or "));
 }
 
-// Two columns of a CSV file, each under one of several names.
+// Calls use(first, second) for each row of a CSV file. Each column may have one of several names.
 template <typename Use>
 void read_pairs(const fs::path& path, const std::vector<std::string>& first_names,
                 const std::vector<std::string>& second_names, const Use& use) {

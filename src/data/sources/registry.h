@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-enum class Origin { shipped, fetched, own };  // own: the user names it by data.path
+enum class Origin { shipped, fetched, own };  // own: files of the user, named by data.path
 
 enum class SampleKind { image, table, posts, text };
 
@@ -14,14 +14,14 @@ struct Source {
   Origin origin;
   SampleKind kind;
   SourceData (*load)(const DataConfig& config, const Say& say, const OwnPart* own);
-  std::vector<std::string> classes;  // empty: the data name them
-  // Of one sample, as far as it is known before anything is read; null: it is not.
+  std::vector<std::string> classes;  // empty: defined by the data
+  // Shape of a sample; null: unknown before the data are read.
   Shape (*shape)(const DataConfig& config) = nullptr;
 };
 
 const std::vector<Source>& sources();
 
-// Throws a UserError with a suggestion when there is none of this name.
+// Throws a UserError with a suggestion if the name is unknown.
 const Source& find_source(const std::string& name);
 
 }  // namespace lockstep

@@ -12,17 +12,17 @@
 
 namespace lockstep {
 
-// What a source delivers: the training part first, then the test part if it comes with one, in one
-// piece, so that the two can be pooled and split anew without a copy.
+// The samples of a source: the training part, then the source's own test part if it has one. Both
+// are in one data set, so that they can be pooled and split again without a copy.
 struct SourceData {
   std::unique_ptr<RawDataset> samples;
-  int64_t train_rows = 0;  // the rows from here on are the source's own test part
-  // Where the source itself has cut by data.validation and data.test: so many rows behind the
-  // training part are for validation.
+  int64_t train_rows = 0;  // the remaining rows are the source's own test part
+  // The source itself has applied data.validation and data.test: the training part is followed by
+  // validation_rows rows for validation, then the test part.
   bool is_cut = false;
   int64_t validation_rows = 0;
   std::string provenance;                      // "mnist (full, 60,000 + 10,000)"
-  std::shared_ptr<const Tokenizer> tokenizer;  // of text
+  std::shared_ptr<const Tokenizer> tokenizer;  // null: not text
 
   int64_t test_rows() const { return samples->size() - train_rows; }
 };
@@ -30,13 +30,13 @@ struct SourceData {
 // "60,000 + 10,000", or "150" without a test part.
 std::string size_text(const SourceData& data);
 
-// "PATH (as mnist, 60,000 + 10,000)": the user's files, read as a known set's.
+// "PATH (as mnist, 60,000 + 10,000)": the user's files, read as those of a known set.
 std::string own_files_text(const DataConfig& config, const SourceData& data);
 
-// A UserError where data.path is given to a set that comes with the program: it would be ignored.
+// Throws a UserError if data.path is set for a shipped data set, which would ignore it.
 void expect_no_path(const DataConfig& config, const std::string& source_of_own_data);
 
-// data.path as a path; a UserError that says what the source expects there when it is not given.
+// Returns data.path. Throws a UserError that says what the source expects there if it is not set.
 std::string required_path(const DataConfig& config, const std::string& expected);
 
 SourceData load_iris(const DataConfig& config, const Say& say, const OwnPart* own);

@@ -11,13 +11,13 @@
 namespace lockstep {
 namespace {
 
-// FNV-1a: tells settings apart in the names of cached files.
+// FNV-1a: distinguishes settings in the names of cached files.
 uint64_t hash_of(const std::string& text, uint64_t hash = 0xcbf29ce484222325u) {
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
   return hash;
 }
 
-// One text: its end is for validation, and behind that for testing.
+// Cuts one text into train, validation and test, in this order.
 TokenFile::Parts cut_text(const std::vector<int32_t>& tokens, const DataConfig& config) {
   const auto all = static_cast<int64_t>(tokens.size());
   const int64_t test = config.test != 0 ? part_size(config.test, all, "data.test") : 0;
@@ -44,10 +44,10 @@ TokenFile::Parts tokenize(const DataConfig& config, uint64_t seed, const Tokeniz
   return parts;
 }
 
-// Beside a file of tokens: which rows were left out.
+// The file next to the tokens that says which rows were left out.
 fs::path note_path(const fs::path& tokens) { return tokens.string() + ".note"; }
 
-// Null where there are none, or where they are damaged and have to be made anew.
+// Null if there are none, or if they are damaged or of another vocabulary.
 std::unique_ptr<TokenFile> kept_tokens(const fs::path& path, int32_t vocabulary) {
   if (!fs::exists(path) || verify(path) != Verified::intact ||
       verify(note_path(path)) != Verified::intact)
@@ -60,7 +60,7 @@ std::unique_ptr<TokenFile> kept_tokens(const fs::path& path, int32_t vocabulary)
   }
 }
 
-// The tokens of these settings, made once and kept in the cache.
+// The tokens of these settings, created once and cached.
 std::unique_ptr<TokenFile> cached_tokens(const DataConfig& config, uint64_t seed,
                                          const Tokenizer& tokenizer, std::string& note) {
   std::string settings = fmt::format("{} {} {} {} {}", config.text_template, config.split_column,
@@ -77,7 +77,7 @@ std::unique_ptr<TokenFile> cached_tokens(const DataConfig& config, uint64_t seed
   note.clear();
   const TokenFile::Parts parts = tokenize(config, seed, tokenizer, note);
   make_folder(folder);
-  // In a folder of its own: several processes may make the same file at once.
+  // In a separate folder: several processes may create the same file at the same time.
   const ScratchFolder scratch(folder);
   const fs::path made = scratch.path() / path.filename();
   write_file(note_path(made), note);

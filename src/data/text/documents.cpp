@@ -24,7 +24,7 @@ class Rows {
  public:
   virtual ~Rows() = default;
   virtual bool next() = 0;
-  // `key` is the setting that names the column.
+  // `key`: the setting that names the column, for the error message.
   virtual const std::string& value(const std::string& column, const char* key) const = 0;
 };
 
@@ -104,7 +104,7 @@ std::unique_ptr<Rows> open_rows(const std::string& path) {
   return std::make_unique<JsonRows>(path);
 }
 
-// The part that a value of the split column stands for; none: the row is left out.
+// The part that a value of the split column stands for; null: the row is left out.
 const TextPart* named_part(const std::string& value) {
   static const std::map<std::string, TextPart> parts = {{"train", TextPart::train},
                                                         {"valid", TextPart::validation},

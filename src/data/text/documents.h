@@ -14,11 +14,12 @@ struct Document {
   TextPart part = TextPart::train;
 };
 
-// The texts of a file: rows of a .csv or lines of a .jsonl, merged by data.template and given to
-// parts by data.split_column or by the seed. `note` says what was left out.
+// Reads the rows of a .csv or .jsonl file as texts: data.template merges the columns;
+// data.split_column or, without it, the seed assigns rows to parts. Appends to `note` which rows
+// were left out.
 std::vector<Document> read_documents(const DataConfig& config, uint64_t seed, std::string& note);
 
-// Whether the file is a table of texts; else it is one text.
+// Whether the file is a table of texts (.csv or .jsonl). All other files are one text.
 bool is_text_table(const std::string& path);
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// "bytes", "gpt2" (fetched where it is not cached), or a folder with a tokenizer's files.
+// `name`: "bytes", "gpt2" (fetched if not cached), or a folder with a tokenizer's files.
 Tokenizer load_tokenizer(const std::string& name, const Say& say);
 
 }  // namespace lockstep

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// "Problem: {problem}\nSolution: {solution}": a text with the names of columns in it. {{ and }}
-// stand for the brackets themselves.
+// A text with names of columns in braces, such as "Problem: {problem}\nSolution: {solution}".
+// {{ and }} are literal braces.
 class TextTemplate {
  public:
   explicit TextTemplate(const std::string& text);
@@ -19,7 +19,7 @@ class TextTemplate {
  private:
   struct Field {
     std::string text;    // before the column
-    std::string column;  // empty: none, the end
+    std::string column;  // empty: end of the template
   };
   std::vector<Field> fields_;
 };

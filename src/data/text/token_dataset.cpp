@@ -12,7 +12,7 @@ TokenDataset::TokenDataset(std::unique_ptr<TokenFile> tokens, int64_t context, i
       context_(context),
       strides_{stride, context, context} {
   for (size_t part = 0; part < rows_.size(); ++part) {
-    const int64_t starts = tokens_->size(part) - context_;  // each needs the token behind its last
+    const int64_t starts = tokens_->size(part) - context_;  // the last label needs one more token
     rows_[part] = starts > 0 ? (starts + strides_[part] - 1) / strides_[part] : 0;
   }
 }

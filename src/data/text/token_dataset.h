@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-// Blocks of `context` tokens, each to be answered by the tokens that follow. In the training part a
-// block begins every `stride` tokens, in the others where the last one ends. Rows of train come
-// first, then validation, then test.
+// Samples of `context` tokens, labelled with the next token of each position. A training sample
+// starts every `stride` tokens; validation and test samples do not overlap. Rows are in the order
+// train, validation, test.
 class TokenDataset final : public RawDataset {
  public:
   TokenDataset(std::unique_ptr<TokenFile> tokens, int64_t context, int64_t stride);

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// Without a branch within the loop, so that it runs at the speed of the memory.
+// No branch in the loop, so that it runs at memory speed.
 template <typename Token>
 uint32_t highest_of(const uint8_t* bytes, uint64_t count) {
   const auto* tokens = reinterpret_cast<const Token*>(bytes);

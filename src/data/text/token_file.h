@@ -8,15 +8,15 @@
 
 namespace lockstep {
 
-// Token ids on the disk, read through the kernel's page cache: train, validation and test one after
-// the other. 2 bytes a token where the vocabulary allows.
+// A memory-mapped file of token ids: train, validation and test in sequence. 2 bytes per token if
+// the vocabulary allows, else 4.
 class TokenFile {
  public:
-  // Each part's tokens.
+  // Tokens of train, validation and test.
   using Parts = std::array<std::vector<int32_t>, 3>;
   static void write(const fs::path& path, const Parts& parts, int32_t vocabulary);
 
-  // Throws a Failure where the file is not a whole one, or a token is beyond its vocabulary.
+  // Throws a Failure if the file is damaged or a token is beyond its vocabulary.
   explicit TokenFile(const fs::path& path);
   ~TokenFile();
   TokenFile(const TokenFile&) = delete;
@@ -33,7 +33,7 @@ class TokenFile {
     uint32_t bytes, vocabulary;
     std::array<uint64_t, 3> counts;
   };
-  std::string damage() const;  // "" where there is none
+  std::string damage() const;  // "": none
   const Head& head() const { return *static_cast<const Head*>(mapped_); }
 
   void* mapped_ = nullptr;

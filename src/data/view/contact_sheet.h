@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// The images in a grid, `columns` to a row (0: as square as it gets), enlarged when they are small,
-// with a thin gap between.
+// The images in a grid of `columns` columns (0: as square as possible), separated by thin gaps.
+// Small images are enlarged.
 Image contact_sheet(const ImageDataset& images, std::span<const int64_t> rows, int64_t columns = 0);
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// One line of characters of one image; a character shows the pixels above and below its middle.
+// Adds one line of characters of an image. A half block shows two pixels, one above the other.
 void add_colour_line(const Image& image, int64_t line, std::string& out) {
   const int64_t width = image.shape.width();
   for (int64_t x = 0; x < width; ++x) {

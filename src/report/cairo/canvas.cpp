@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// Cairo refuses all that follows once it was given text that is not UTF-8, hence printable().
+// After text that is not UTF-8 cairo ignores all further calls, hence printable().
 double Canvas::width_of(const std::string& words, double size) {
   cairo_text_extents_t extents;
   cairo_set_font_size(c_.get(), size);
@@ -25,7 +25,7 @@ void Canvas::text(double x, double y, const std::string& words, double size, dou
 
 std::string Canvas::fitted(const std::string& words, double size, double width) {
   if (width_of(words, size) <= width) return words;
-  size_t low = 0, high = words.size();  // bytes that fit, bytes that do not
+  size_t low = 0, high = words.size();  // number of bytes that fit, that do not fit
   while (high - low > 1) {
     const size_t middle = (low + high) / 2;
     (width_of(words.substr(0, middle) + "…", size) <= width ? low : high) = middle;

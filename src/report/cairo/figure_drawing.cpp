@@ -14,12 +14,12 @@ constexpr double left = 76, right = 20, top = 40, bottom = 112;
 struct Colour {
   double r, g, b;
 };
-// Told apart by people who do not see all colours (Okabe and Ito).
+// Colour-blind safe palette of Okabe and Ito.
 constexpr Colour colours[] = {{0.0, 0.447, 0.698},   {0.835, 0.369, 0.0}, {0.0, 0.620, 0.451},
                               {0.800, 0.475, 0.655}, {0.902, 0.624, 0.0}, {0.337, 0.706, 0.914},
                               {0.35, 0.35, 0.35}};
 
-// Larger numbers are left out: they would leave nothing to see of the others.
+// Larger numbers are left out: the others would be invisible.
 bool can_be_drawn(const Figure::Point& p) {
   const auto fits = [](double value) { return std::abs(value) < 1e30; };  // false for NaN
   return fits(p.x) && fits(p.y) && fits(p.low) && fits(p.high);
@@ -82,7 +82,7 @@ class Drawing {
     widen(low_y_, high_y_, 1);
     high_y_ += (high_y_ - low_y_) * 0.08;
   }
-  // A range that can be divided by, also around large numbers that hardly differ.
+  // Widens a range that is empty, or tiny compared to its ends, so that it can be divided by.
   static void widen(double& low, double& high, double least) {
     const double size = std::max(std::abs(low), std::abs(high));
     if (high - low > size * 1e-9) return;
@@ -146,7 +146,7 @@ class Drawing {
     canvas_.line(at - 4, y(p.high), at + 4, y(p.high));
   }
 
-  // Measured: full; oversubscribed: hollow; simulated: a square.
+  // The marker of a point. Measured: filled; oversubscribed: hollow; simulated: a square.
   void sign(double at_x, double at_y, RunKind kind) {
     if (kind == RunKind::simulated)
       cairo_rectangle(c_, at_x - 4, at_y - 4, 8, 8);
@@ -180,7 +180,7 @@ class Drawing {
     }
   }
 
-  // Measured: full; oversubscribed: hollow; simulated: pale.
+  // Measured: filled; oversubscribed: hollow; simulated: pale.
   void draw_bars(size_t s) {
     const double count = static_cast<double>(f_.series.size());
     const double each = 0.72 / count * (x(1) - x(0));
@@ -207,7 +207,7 @@ class Drawing {
     });
   }
 
-  // Two rows of names, and one that says what signs mean.
+  // Two rows of names, and one that explains the markers.
   void legend() {
     double at = left, row = height - 46;
     for (size_t s = 0; s < f_.series.size(); ++s) {

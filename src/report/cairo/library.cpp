@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double pixels = 2;  // of a PNG for each unit
+constexpr double pixels = 2;  // PNG pixels per unit
 
 std::string draw_to_file(const Figure& figure, const fs::path& file, bool png) {
   using Surface = std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)>;

@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-// What the library lockstep_figures offers; it is loaded when figures are drawn. Both say why they
-// failed, or "": the program has the C++ library linked in, and an exception of this library would
-// not be caught there.
+// Functions of the library lockstep_figures, which is loaded when figures are drawn. Both return
+// the reason of a failure, or "". They do not throw: the program links the C++ library statically
+// and would not catch an exception of this library.
 struct FigureLibrary {
   std::string (*draw)(const Figure& figure, const fs::path& file, bool png);
   std::string (*write_pdf)(const Document& document, const fs::path& file);

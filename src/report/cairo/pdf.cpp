@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// A4, sideways, since tables are wide. In points.
+// A4 landscape, since tables are wide. In points.
 constexpr double page_width = 842, page_height = 595, margin = 42;
 constexpr double inner_width = page_width - 2 * margin, lowest = page_height - margin;
 constexpr double gap = 10;  // between columns, and between figures of a row
@@ -61,7 +61,7 @@ class Pages {
   }
 
   void add(const Heading& heading) {
-    need(80);  // not at the foot of a page, with what it announces on the next
+    need(80);  // keeps the heading on the page of what follows
     canvas_.use_font(true);
     canvas_.text(margin, at_ += 26, canvas_.fitted(heading.text, 12, inner_width), 12, 0);
     canvas_.use_font(false);
@@ -76,7 +76,7 @@ class Pages {
     at_ += 4;
   }
 
-  // Lines no wider than that, broken at spaces; a word that is wider is cut.
+  // Lines no wider than `width`, broken at spaces; a wider word is cut.
   std::vector<std::string> wrapped(const std::string& text, double size, double width) {
     std::vector<std::string> lines;
     std::istringstream words(text);
@@ -90,7 +90,7 @@ class Pages {
     return lines;
   }
 
-  // How wide a column wants to be, and has to be for its longest word.
+  // Width of a column without line breaks, and minimum width for its longest word.
   struct Column {
     double wanted = 0, least = 0;
   };
@@ -119,8 +119,8 @@ class Pages {
     return all;
   }
 
-  // Narrows the column that is furthest above its least width until all fit; then, if they must,
-  // the widest.
+  // Narrows the column that is furthest above its minimum width until all fit; with `beyond_least`
+  // then the widest column.
   static std::vector<double> narrowed(const std::vector<Column>& columns, bool beyond_least) {
     std::vector<double> widths;
     for (const Column& column : columns) widths.push_back(column.wanted);
@@ -138,10 +138,10 @@ class Pages {
   }
 
   struct Layout {
-    double size;  // of the letters
+    double size;  // of the font
     std::vector<double> widths;
   };
-  // On one line per row with letters that are easy to read, else on several.
+  // One line per row if the font stays readable, else several.
   Layout layout(const Table& table) {
     for (double size = largest_letters; size >= 7; size -= 0.5) {
       Layout plain{size, {}};
@@ -228,8 +228,8 @@ class Pages {
   Canvas canvas_;
   cairo_t* c_;
   const Document* document_ = nullptr;
-  double at_ = margin;  // how far down the page is filled
-  int in_row_ = 0;      // figures
+  double at_ = margin;  // how far the page is filled, from the top
+  int in_row_ = 0;      // number of figures in the current row
   int pages_ = 0;
 };
 

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// Says why it could not be written; "" where it was.
+// Returns the reason if the file could not be written, else "".
 std::string draw_pdf(const Document& document, const fs::path& file);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
 "use strict";
-// Small charts as SVG: curves with spread and a value at the pointer, stacked bars, lanes.
+// Small SVG charts: curves with spread and the value at the pointer, bars, stacked bars, lanes.
 
 const svgNode = (name, attributes, parent) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -13,7 +13,7 @@ const htmlNode = (name, attributes, ...children) => {
   node.append(...children);
   return node;
 };
-// As number_text in report/numbers.cpp writes them.
+// Same number of digits as number_text in report/numbers.cpp.
 const shown = (v) => {
   if (!Number.isFinite(v)) return "–";
   const size = Math.abs(v);
@@ -21,7 +21,7 @@ const shown = (v) => {
   if (size >= 1e15 || size < 1e-4) return v.toExponential(3);
   return size >= 999.95 ? v.toFixed(0) : v.toPrecision(4);
 };
-// On an axis: without zeros that say nothing.
+// Labels of an axis, without trailing zeros.
 const tick = (v) => (Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toExponential(1) : String(+v.toPrecision(4)));
 const ticksOf = (low, high, wanted) => {
   const raw = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(raw));
@@ -31,14 +31,14 @@ const ticksOf = (low, high, wanted) => {
   for (let i = 0; i < 20 && (first + i) * step <= high + step * 1e-9; ++i) all.push((first + i) * step);
   return all;
 };
-// Two ends that can be told apart, also of large numbers that hardly differ.
+// Widens a range that is empty, or tiny compared to its ends.
 const widened = (low, high) => {
   const size = Math.max(Math.abs(low), Math.abs(high));
   if (high - low > size * 1e-9) return [low, high];
   const by = Math.max(0.5, size * 0.5);
   return [low - by, high + by];
 };
-// What the signs mean that a chart uses, and its note.
+// Explains the markers that a chart uses, followed by its note.
 const noteOf = (chart, simulated) => {
   const kinds = new Set(chart.series.flatMap((s) => s.points.map((p) => p[4])));
   const words = [...(kinds.has("oversubscribed") ? ["hollow: oversubscribed"] : []), ...(kinds.has("simulated") ? [`${simulated}: simulated`] : []),
@@ -137,13 +137,13 @@ function lineChart(chart) {
   return figure;
 }
 
-// chart: {title, parts: [name], rows: [{name, values}]}; shares of 1
+// chart: {title, parts: [name], rows: [{name, values}]}; values are fractions of 1
 function stackedBars(chart) {
   const { figure, tip } = frame(chart.title);
   const each = 26, left = 250, width = 760, height = chart.rows.length * each + 8;
   const svg = svgNode("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
   chart.rows.forEach((row, i) => {
-    const name = row.name.length > 40 ? row.name.slice(0, 19) + "…" + row.name.slice(-20) : row.name;  // its end says the kind
+    const name = row.name.length > 40 ? row.name.slice(0, 19) + "…" + row.name.slice(-20) : row.name;  // the end names the kind
     svgNode("text", { x: left - 8, y: i * each + 19, "text-anchor": "end" }, svg).textContent = name;
     let at = left;
     row.values.forEach((value, k) => {
@@ -171,7 +171,7 @@ function stackedBars(chart) {
   return figure;
 }
 
-// chart: {title, y, names: [point], series as of lineChart, x counting the names}
+// chart: {title, y, names: [point], series as in lineChart}; x is an index of names
 function barChart(chart) {
   const { figure, tip } = frame(chart.title);
   const each = 20, left = 170, width = 480, count = chart.series.length, row = count * each + 10;

@@ -10,7 +10,7 @@ const numberIn = (text) => {
   return found ? parseFloat(found[0].replaceAll(",", "")) : NaN;
 };
 
-// A table that sorts by the column whose head is clicked: numbers as numbers, empty cells last.
+// A table that is sorted by the column whose head is clicked: numbers by value, empty cells last.
 function sortable(head, rows) {
   const table = htmlNode("table", {}), body = htmlNode("tbody", {}), titles = htmlNode("tr", {});
   const right = head.map((_, c) => rows.some((r) => r[c] !== "") && rows.every((r) => r[c] === "" || !Number.isNaN(numberIn(r[c]))));

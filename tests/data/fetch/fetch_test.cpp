@@ -51,7 +51,7 @@ TEST_F(RunCommand, StopsTheProgramAndItsChildrenAtTheLimit) {
               {"sh took longer than 0.3 s"});
   EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(3000));
   const std::string child = read_text(folder() / "child");
-  // The child is gone, or a zombie that nobody has collected yet.
+  // The child is gone, or a zombie that has not been reaped yet.
   std::error_code none;
   const fs::path status = "/proc/" + child.substr(0, child.find('\n')) + "/stat";
   for (int i = 0; i < 100 && fs::exists(status, none); ++i) {
@@ -83,7 +83,7 @@ TEST_F(Fetch, ListsEveryWayAndWhyItFailed) {
                "cannot start curl", "--from FOLDER", "mnist-sample"});
   EXPECT_GE(said.size(), 2u);
   EXPECT_FALSE(is_cached("mnist"));
-  EXPECT_TRUE(fs::is_empty(folder() / "cache"));  // nothing half-made is left
+  EXPECT_TRUE(fs::is_empty(folder() / "cache"));  // no partial files are left
 }
 
 TEST_F(Fetch, ComparesTheChecksumOfFilesTheUserNames) {
@@ -122,7 +122,7 @@ TEST_F(Fetch, SaysWhenTheCacheCannotBeMade) {
               {"file/cache", "LOCKSTEP_DATA"});
 }
 
-// Real files with the right checksums, put in place of the real ones' table.
+// A set of small files with their checksums, instead of a real set.
 class FetchTiny : public Fetch {
  protected:
   const Content images = idx_images(2, 2, 2), labels = idx_labels({1, 2});
@@ -143,14 +143,14 @@ TEST_F(FetchTiny, UnpacksEveryUsualSpelling) {
   write("mine/train-labels-idx1-ubyte", labels);
   write("mine/t10k-images-idx3-ubyte.gz", gzipped(images));
   write("mine/t10k-labels.idx1-ubyte.gz", gzipped(labels));
-  for (int again = 0; again < 2; ++again) {  // the second time over the files of the first
+  for (int again = 0; again < 2; ++again) {  // the second time replaces the files of the first
     install_files(set, folder() / "mine", folder() / "tiny");
     for (const FetchFile& file : set.files)
       EXPECT_EQ(sha256(folder() / "tiny" / file.name), file.sha256);
   }
 }
 
-// A flipped bit leaves the size as it was.
+// A flipped bit does not change the size.
 TEST_F(FetchTiny, NoticesAFileThatHasChangedSinceItWasFetched) {
   for (const char* name : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"})
     write(std::string("mine/") + name, images);
@@ -164,9 +164,9 @@ TEST_F(FetchTiny, NoticesAFileThatHasChangedSinceItWasFetched) {
   write_file(file, flipped);
   const auto error = [&] { return error_of<Failure>([&] { expect_intact(set, tiny); }); };
   expect_says(error(), {file.string(), "is damaged", "lockstep data get tiny"});
-  fs::remove(file.string() + ".xxh3");  // as of a version that kept none: SHA-256 decides
+  fs::remove(file.string() + ".xxh3");  // as with a version without digests: SHA-256 decides
   expect_says(error(), {file.string(), "is damaged"});
-  write_file(file, images);  // right again, though not the file that was recorded
+  write_file(file, images);  // the right content, but not the recorded file
   expect_intact(set, tiny);
   fs::last_write_time(file, fs::file_time_type::clock::now());
   expect_intact(set, tiny);
@@ -181,7 +181,7 @@ TEST_F(FetchTiny, ReadsAFileAgainOnlyWhenItHasChanged) {
     stream.put('x');
   }
   EXPECT_EQ(verify(file), Verified::damaged);
-  fs::last_write_time(file, time);  // size, time and inode are those recorded
+  fs::last_write_time(file, time);  // size, time and inode are as recorded
   EXPECT_EQ(verify(file), Verified::intact);
   write_file(folder() / "copy", read_bytes(file));
   EXPECT_EQ(verify(folder() / "copy"), Verified::unknown);

@@ -1,5 +1,4 @@
-// Posts: words without what would give targets away, sparse features, follows, and files with
-// faults.
+// Posts: words that do not reveal targets, sparse features, follows, faulty files.
 
 #include "base/error.h"
 #include "data/data_testing.h"
@@ -39,7 +38,7 @@ TEST(Features, AreRowsOfLengthOne) {
   for (const PostFeatures kind : {PostFeatures::hashed, PostFeatures::tf_idf}) {
     const SparseMatrix m = text_features(texts, kind, 1000);
     ASSERT_EQ(m.rows(), 4);
-    EXPECT_EQ(m.begins[2], m.begins[3]);  // the empty one
+    EXPECT_EQ(m.begins[2], m.begins[3]);  // the empty text
     for (size_t r : {size_t{0}, size_t{1}, size_t{3}}) {
       double squares = 0;
       for (int64_t i = m.begins[r]; i < m.begins[r + 1]; ++i)
@@ -52,7 +51,7 @@ TEST(Features, AreRowsOfLengthOne) {
 TEST(Features, OfTfIdfLeaveOutWordsOfOneTextAndWeighRareOnesMore) {
   const SparseMatrix m = text_features({"a b once", "a b", "a"}, PostFeatures::tf_idf, 1000);
   ASSERT_EQ(m.begins, (std::vector<int64_t>{0, 2, 4, 5}));
-  EXPECT_EQ(m.columns[0], 0);  // "a", which most texts have
+  EXPECT_EQ(m.columns[0], 0);  // "a", which occurs in the most texts
   EXPECT_LT(m.values[0], m.values[1]);
   EXPECT_EQ(text_features({"a b", "a b", "a"}, PostFeatures::tf_idf, 1).columns,
             (std::vector<int32_t>{0, 0, 0}));

@@ -8,7 +8,7 @@ namespace {
 
 class Cifar10 : public InFolder {
  protected:
-  // A record whose planes are 1, 2 and 3 all over.
+  // A record whose planes are filled with 1, 2 and 3.
   static Content record(uint8_t label) {
     Content bytes = {label};
     for (uint8_t plane = 1; plane <= 3; ++plane) bytes.insert(bytes.end(), 1024, plane);
@@ -50,7 +50,7 @@ TEST_F(Cifar10, ARankReadsItsOwnPartOfTheTrainingFiles) {
                         ++opened;
                       }};
     const SourceData data = find_source("cifar-10").load(config, {}, &own);
-    EXPECT_EQ(opened, 5);  // by all ranks together
+    EXPECT_EQ(opened, 5);  // each rank reads from every file
     EXPECT_EQ(data.train_rows, 5);
     for (int64_t row = rank == 0 ? 0 : 2; row < (rank == 0 ? 2 : 5); ++row)
       EXPECT_EQ(data.samples->label(row), row + 1);

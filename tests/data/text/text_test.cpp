@@ -21,7 +21,7 @@ class TextData : public InFolder {
   DataSplits load(const DataConfig& c) const {
     return load_data(c, 7, [](const std::string&) {});
   }
-  // The tokens of a part's samples as text, and their answers.
+  // The tokens of a part's samples as text, or their labels.
   static std::string text(const Dataset& data, bool answers = false) {
     std::string all;
     Batch batch;
@@ -40,7 +40,7 @@ class TextData : public InFolder {
 TEST_F(TextData, IsCutIntoBlocksThatAreAnsweredByTheNextTokens) {
   write("a.txt", "abcdefghij");
   const DataSplits data = load(config("a.txt"));
-  EXPECT_EQ(text(*data.train), "abcdefgh");  // nothing follows i and j but j
+  EXPECT_EQ(text(*data.train), "abcdefgh");  // the rest is too short for a sample
   EXPECT_EQ(text(*data.train, true), "bcdefghi");
   EXPECT_EQ(data.train->outputs(), 256);
   EXPECT_EQ(data.train->answers(), 4);
@@ -51,7 +51,7 @@ TEST_F(TextData, KeepsItsEndForValidationAndTest) {
   write("a.txt", "aaaaaaaaaabbbbbccccc");
   DataConfig c = config("a.txt");
   c.validation = 0.25, c.test = 5;
-  c.stride = 1;  // of the training part alone
+  c.stride = 1;  // applies to the training part only
   const DataSplits data = load(c);
   EXPECT_EQ(data.train->size(), 6);
   EXPECT_EQ(text(*data.validation), "bbbb");
@@ -92,11 +92,11 @@ TEST_F(TextData, IsReadFromTheCacheAndADamagedCacheIsMadeAnew) {
   }
   EXPECT_EQ(files, 1);
   EXPECT_EQ(text(*load(config("a.txt")).train), before);
-  write("a.txt", "zyxwvutsrq");  // another text has tokens of its own
+  write("a.txt", "zyxwvutsrq");  // another text has its own tokens
   EXPECT_EQ(text(*load(config("a.txt")).train), "zyxwvuts");
 }
 
-// A flipped bit leaves the size as it was; before, an id beyond the vocabulary ended in a crash.
+// A flipped bit does not change the size. Regression: an id beyond the vocabulary crashed.
 TEST_F(TextData, ACacheWithOtherTokensIsMadeAnew) {
   write("a.txt", "abcdefghij");
   const std::string before = text(*load(config("a.txt")).train);

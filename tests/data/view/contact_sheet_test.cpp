@@ -18,7 +18,7 @@ ImageDataset four_shades() {
 TEST(ContactSheet, PutsImagesInASquareGridWithAGap) {
   const ImageDataset images = four_shades();
   const Image sheet = contact_sheet(images, std::vector<int64_t>{0, 1, 2, 3});
-  EXPECT_EQ(sheet.shape, (Shape{2 + 2 * 98, 2 + 2 * 98, 1}));  // three times as large
+  EXPECT_EQ(sheet.shape, (Shape{2 + 2 * 98, 2 + 2 * 98, 1}));  // enlarged three times
   const auto at = [&](int64_t y, int64_t x) {
     return sheet.pixels[static_cast<size_t>(y * sheet.shape.width() + x)];
   };
