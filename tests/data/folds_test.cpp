@@ -43,7 +43,7 @@ TEST(Folds, TestEverySampleOnceAndTrainOnTheRest) {
   EXPECT_EQ(all, natural_order(64));
 }
 
-TEST(Folds, KeepTheSharesOfClasses) {
+TEST(Folds, KeepTheProportionsOfClasses) {
   const TableDataset data = samples({20, 40, 60});
   for (const Fold& fold : folds_of(data, 10)) {
     std::vector<int> counts(3);
@@ -52,13 +52,13 @@ TEST(Folds, KeepTheSharesOfClasses) {
   }
 }
 
-TEST(Folds, DependOnTheSeedAlone) {
+TEST(Folds, DependOnlyOnTheSeed) {
   const TableDataset data = samples({30, 30});
   EXPECT_EQ(folds_of(data, 4, 7)[2].test, folds_of(data, 4, 7)[2].test);
   EXPECT_NE(folds_of(data, 4, 7)[2].test, folds_of(data, 4, 8)[2].test);
 }
 
-TEST(Folds, LargerThanAClassAreRefused) {
+TEST(Folds, AreRefusedIfAClassHasFewerSamples) {
   const TableDataset data = samples({30, 3});
   expect_says(error_of<UserError>([&] { folds_of(data, 4); }),
               {"crossval.folds = 4", "3 samples of class 'class 1'", "at most 3"});
@@ -66,7 +66,7 @@ TEST(Folds, LargerThanAClassAreRefused) {
   EXPECT_EQ(folds_of(samples({8, 0, 8}), 4).size(), 4u);  // an empty class is accepted
 }
 
-TEST(Parts, AreDisjointBalancedAndWhole) {
+TEST(Parts, AreDisjointBalancedAndComplete) {
   const TableDataset data = samples({40, 24});
   std::vector<int64_t> all;
   for (const auto& part : make_parts(data, 4, 1)) {

@@ -42,7 +42,7 @@ TEST(LoadData, KeepsTheSourcesOwnTestPart) {
 }
 
 // Regression: the path was ignored.
-TEST(LoadData, SetsThatComeWithTheProgramTakeNoPath) {
+TEST(LoadData, RefusesAPathForShippedSets) {
   for (const auto& [name, own] : {std::pair("iris", "csv"), std::pair("mnist-sample", "idx")}) {
     DataConfig config = named(name);
     config.path = "mine";
@@ -56,7 +56,7 @@ TEST(LoadData, HasNoTestPartWhenNeitherTheSourceNorTheUserGivesOne) {
   EXPECT_EQ(splits.test, nullptr);
 }
 
-TEST(LoadData, PoolsTrainAndTestWhenASplitIsAskedFor) {
+TEST(LoadData, PoolsTrainAndTestWhenTestIsSet) {
   DataConfig config = named("mnist-sample");
   config.test = 0.2;
   config.validation = 100;
@@ -71,7 +71,7 @@ TEST(LoadData, PoolsTrainAndTestWhenASplitIsAskedFor) {
   EXPECT_LT(rows_of(*splits.test).front(), 2000);  // drawn from the pool
 }
 
-TEST(LoadData, SplitsBySeedAlone) {
+TEST(LoadData, SplitDependsOnlyOnTheSeed) {
   DataConfig config = named("iris");
   config.test = 0.2;
   EXPECT_EQ(rows_of(*load_data(config, 7).test), rows_of(*load_data(config, 7).test));
@@ -86,7 +86,7 @@ TEST(LoadData, DrawsTheSameTestPartWhetherOrNotThereIsAValidationPart) {
   EXPECT_EQ(rows_of(*load_data(config, 7).test), alone);
 }
 
-TEST(LoadData, KeepsTheShareOfEachClassWhenStratified) {
+TEST(LoadData, KeepsTheProportionsOfClassesWhenStratified) {
   DataConfig config = named("iris");
   config.stratified = true;
   config.test = 0.2;
@@ -113,7 +113,7 @@ TEST(LoadData, TakesTheRowsOfScikitLearnsSplit) {
               {"scikit-learn", "data.stratified = false"});
 }
 
-TEST(LoadData, RunsOfSeveralSeedsCanShareASplit) {
+TEST(LoadData, SharesASplitBetweenSeedsWithSplitSeed) {
   DataConfig config = named("iris");
   config.test = 0.2;
   config.split_seed = 5;

@@ -46,7 +46,7 @@ std::vector<std::vector<int64_t>> epoch_of(BatchLoader& loader, int64_t epoch) {
   return batches;
 }
 
-TEST(EpochOrder, IsAPermutationThatDependsOnSeedAndEpochAlone) {
+TEST(EpochOrder, IsAPermutationThatDependsOnlyOnSeedAndEpoch) {
   const std::vector<int64_t> order = epoch_order(100, 1, 2);
   EXPECT_EQ(std::set<int64_t>(order.begin(), order.end()).size(), 100u);
   EXPECT_EQ(order, epoch_order(100, 1, 2));
@@ -119,7 +119,7 @@ TEST(BatchLoader, EndsWhileWorkersAreBusy) {
   }
 }
 
-TEST(BatchLoader, RethrowsWhatAWorkerMetAtTheBatchItBelongsTo) {
+TEST(BatchLoader, ThrowsAnErrorAtTheBatchThatCausedIt) {
   Numbers numbers(10);
   numbers.bad_row = 5;
   for (const int workers : {0, 2}) {
@@ -134,7 +134,7 @@ TEST(BatchLoader, RethrowsWhatAWorkerMetAtTheBatchItBelongsTo) {
   }
 }
 
-TEST(BatchLoader, RefusesWhatCannotBe) {
+TEST(BatchLoader, RefusesInvalidArguments) {
   const Numbers numbers(10), none(0);
   expect_says(error_of<UserError>([&] { BatchLoader(numbers, -1, 1, true, 0); }), {"-1"});
   expect_says(error_of<UserError>([&] { BatchLoader(numbers, 1, 1, true, -2); }), {"workers = -2"});

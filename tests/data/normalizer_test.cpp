@@ -27,7 +27,7 @@ TEST(ImageNormalisation, UnitMapsBytesToZeroToOne) {
   EXPECT_EQ(row_of(images, Normalize::none, {0}, 0), (std::vector<float>{0, 51, 255}));
 }
 
-TEST(ImageNormalisation, StandardizesEachChannelByTheTrainingRowsAlone) {
+TEST(ImageNormalisation, StandardizesEachChannelByTheTrainingRowsOnly) {
   // Channels: red 10 and 30 in the training rows, green constant, blue 0 and 100; row 2 differs.
   ImageDataset images({1, 1, 3}, {10, 7, 0, 30, 7, 100, 255, 9, 50}, {0, 0, 1}, two);
   const Normalizer fitted = images.fit(Normalize::standardize, std::vector<int64_t>{0, 1});

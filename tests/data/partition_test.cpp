@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-TEST(Partition, EverySampleIsSeenOnceAnEpoch) {
+TEST(Partition, EverySampleIsSeenOncePerEpoch) {
   for (const Parts parts : {Parts::shuffled, Parts::contiguous, Parts::strided})
     for (const int64_t ranks : {1, 2, 3, 7}) {
       const Partition partition(parts, 101, 20, ranks, 5);
@@ -27,7 +27,7 @@ TEST(Partition, EverySampleIsSeenOnceAnEpoch) {
     }
 }
 
-TEST(Partition, ShuffledStepsAreThoseOfOneRank) {
+TEST(Partition, ShuffledGlobalBatchesAreTheSameAsOnOneRank) {
   const Partition one(Parts::shuffled, 50, 12, 1, 5), three(Parts::shuffled, 50, 12, 3, 5);
   EXPECT_EQ(one.steps(), 5);
   EXPECT_EQ(three.steps(), 5);
@@ -46,7 +46,7 @@ TEST(Partition, ShuffledStepsAreThoseOfOneRank) {
   }
 }
 
-TEST(Partition, OwnPartsStayTheSameAndAreShuffledWithin) {
+TEST(Partition, OwnPartsAreFixedAndShuffledWithin) {
   const Partition contiguous(Parts::contiguous, 10, 4, 2, 5), strided(Parts::strided, 10, 4, 2, 5);
   std::vector<int64_t> first = contiguous.samples_of(1, 1), second = contiguous.samples_of(2, 1);
   EXPECT_NE(first, second);

@@ -38,7 +38,7 @@ class Generators : public testing::TestWithParam<const char*> {
   Generator generator_;
 };
 
-TEST_P(Generators, RememberWhatWholePassesCompute) {
+TEST_P(Generators, CachedScoresEqualThoseOfWholePasses) {
   std::vector<int32_t> tokens;
   for (int32_t i = 0; i < 24; ++i) {
     tokens.push_back(i * 37 % 256);
@@ -47,7 +47,7 @@ TEST_P(Generators, RememberWhatWholePassesCompute) {
   }
 }
 
-TEST_P(Generators, GreedyTextIsThatOfWholePasses) {
+TEST_P(Generators, GreedyTextEqualsThatOfWholePasses) {
   GenerationOptions options{.max_tokens = 15};
   options.sampling.temperature = 0;
   const Generation g = generator_.run("abc", options);
@@ -62,7 +62,7 @@ TEST_P(Generators, GreedyTextIsThatOfWholePasses) {
   EXPECT_EQ(g.text, expected);
 }
 
-TEST_P(Generators, TheSameSeedWritesTheSame) {
+TEST_P(Generators, TheSameSeedGeneratesTheSameText) {
   GenerationOptions options{.max_tokens = 20};
   options.sampling = {.temperature = 1.3, .top_k = 50, .top_p = 0.9, .seed = 4};
   const std::string first = generator_.run("x", options).text;
@@ -71,7 +71,7 @@ TEST_P(Generators, TheSameSeedWritesTheSame) {
   EXPECT_NE(generator_.run("x", options).text, first);
 }
 
-TEST_P(Generators, GoOnBeyondTheContextAndSayWhatWasDropped) {
+TEST_P(Generators, ContinueBeyondTheContextAndCountDroppedTokens) {
   GenerationOptions options{.max_tokens = 60};
   EXPECT_EQ(generator_.run(std::string(23, 'a'), options).dropped_tokens, 0);
   const Generation g = generator_.run(std::string(50, 'a'), options);
@@ -97,7 +97,7 @@ TEST_P(Generators, StopBeforeAStopText) {
 INSTANTIATE_TEST_SUITE_P(Devices, Generators, testing::Values("cpu", "reference", "guarded"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(Sampler, DrawsOnlyFromWhatIsAllowed) {
+TEST(Sampler, DrawsOnlyAllowedTokens) {
   const std::vector<float> scores = {1, 4, 3, 2};
   Sampler best({.temperature = 0}), two({.temperature = 5, .top_k = 2}),
       nucleus({.temperature = 1, .top_p = 0.6}),
@@ -112,7 +112,7 @@ TEST(Sampler, DrawsOnlyFromWhatIsAllowed) {
   EXPECT_EQ(repeating.next(scores, ones), 2);
 }
 
-TEST(Sampler, DrawsAsOftenAsTheScoresSay) {
+TEST(Sampler, DrawsWithTheProbabilitiesOfTheScores) {
   const std::vector<float> scores = {0, 1};
   Sampler sampler({.temperature = 1, .seed = 9});
   int ones = 0;

@@ -58,7 +58,7 @@ class Reports : public InFolder {
   std::vector<std::string> skipped_;
 };
 
-TEST_F(Reports, AreOnePageThatAsksNobody) {
+TEST_F(Reports, AreOnePageThatLoadsNothing) {
   write_report({run("a"), run("b")}, folder() / "report.html", "Two <runs>");
   expect_says(page(), {"Two &lt;runs>", "\"charts\"", "Training loss", "seed = 1"});
   for (const char* outside : {"src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest"})
@@ -80,7 +80,7 @@ TEST_F(Reports, ShowEscapeSequencesInNamesInsteadOfWritingThem) {
   }
 }
 
-TEST_F(Reports, SkipWhatIsDamagedAndNameIt) {
+TEST_F(Reports, SkipDamagedRunsAndNameThem) {
   write("broken/summary.json", "{");
   const auto skipped = write_report({run("a"), folder() / "broken", folder() / "none"},
                                     folder() / "report.html", "t");
@@ -121,7 +121,7 @@ TEST_F(Reports, SkipRunsWithWrongTypesAndSayWhichKey) {
   expect_says(skipped_[0], {"bad/config.toml", "line 2"});
 }
 
-TEST_F(Reports, DoNotWaitForWhatIsNoFile) {
+TEST_F(Reports, DoNotReadPipesAndDevices) {
   make_folder(folder() / "pipe");
   ASSERT_EQ(::mkfifo((folder() / "pipe/summary.json").c_str(), 0600), 0);
   make_folder(folder() / "endless");
@@ -131,7 +131,7 @@ TEST_F(Reports, DoNotWaitForWhatIsNoFile) {
   for (const std::string& reason : skipped_) expect_says(reason, {"has no summary.json"});
 }
 
-TEST_F(Reports, PassOverMetricsAndTracesThatCannotBeRead) {
+TEST_F(Reports, SkipUnreadableMetricsAndTraces) {
   const fs::path one = run("a");
   const std::string deep = "{\"x\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   write("a/metrics.jsonl", deep +
@@ -147,7 +147,7 @@ TEST_F(Reports, PassOverMetricsAndTracesThatCannotBeRead) {
   }
 }
 
-TEST_F(Reports, SayOfEveryRunWhatKindItIsInEveryFormat) {
+TEST_F(Reports, NameTheKindOfEveryRunInEveryFormat) {
   const std::string over = R"(, "parallel": {"ranks": 4, "oversubscribed": true})";
   const std::vector<fs::path> runs = {run("plain"), run("crowded", "d", over),
                                       simulated("ghost", over)};
@@ -175,7 +175,7 @@ TEST_F(Reports, HaveTilesOfOneKindAndOneDataSetEach) {
                                        R"-(["1.000 s","all simulated runs, added up"])-"});
 }
 
-TEST_F(Reports, ArePdfPagesByTheEnding) {
+TEST_F(Reports, ArePdfPagesForTheExtensionPdf) {
   const std::string pdf = report(copies(60), "r.pdf");
   EXPECT_TRUE(pdf.starts_with("%PDF-"));
   EXPECT_TRUE(says(pdf, "%%EOF"));
@@ -185,7 +185,7 @@ TEST_F(Reports, ArePdfPagesByTheEnding) {
   EXPECT_FALSE(fs::exists(folder() / "r.pdf.new"));
 }
 
-TEST_F(Reports, OfAnUnknownEndingAreRefusedWithTheKnownOnes) {
+TEST_F(Reports, RefuseUnknownExtensionsAndListTheKnownOnes) {
   for (const char* file : {"r.docx", "r", "r.htm"}) {
     expect_says(refused(file), {file, ".html .md .csv .tex .svg .png .pdf"});
     EXPECT_FALSE(fs::exists(folder() / file));
@@ -193,7 +193,7 @@ TEST_F(Reports, OfAnUnknownEndingAreRefusedWithTheKnownOnes) {
   EXPECT_TRUE(report({run("a")}, "R.PDF").starts_with("%PDF-"));
 }
 
-TEST_F(Reports, OfRunsWithoutALossHaveNoFigureOfIt) {
+TEST_F(Reports, RefuseAFigureOfRunsWithoutALoss) {
   const fs::path one = simulated("ghost");
   fs::remove(one / "metrics.jsonl");
   expect_says(error_of<UserError>([&] { write_report({one}, folder() / "r.svg", "t"); }),
@@ -201,7 +201,7 @@ TEST_F(Reports, OfRunsWithoutALossHaveNoFigureOfIt) {
   EXPECT_FALSE(fs::exists(folder() / "r.svg"));
 }
 
-TEST_F(Reports, AreTablesAndFiguresByTheFilesEnding) {
+TEST_F(Reports, AreTablesAndFiguresByExtension) {
   const std::vector<fs::path> runs = {run("a"), run("b")};
   for (const char* file : {"r.md", "r.csv", "r.tex", "r.svg", "r.png"})
     write_report(runs, folder() / file, "Two runs");
@@ -219,7 +219,7 @@ TEST_F(Reports, WriteANumberTheSameWayInTilesTablesAndLatex) {
   expect_says(report(runs, "r.html"), {"[\"12346\",\"samples/s", "[\"1.000 s\",", "[\"50.00%\","});
 }
 
-TEST_F(Reports, ShowBatchesLearningRateAndEpochsThatNeedNotBeWhole) {
+TEST_F(Reports, ShowBatchesLearningRateAndFractionalEpochs) {
   const auto row = [&](const std::string& more, const std::string& config) {
     const fs::path one = run("a", "d", more);
     write("a/config.toml", config);
@@ -258,14 +258,14 @@ TEST_F(Reports, FindRunsInsideAFolderOnceEach) {
   expect_says(skipped_[0], {"unfinished", "has not ended"});
 }
 
-TEST_F(Reports, TellRunsOfOneNameApart) {
+TEST_F(Reports, ShowPathsOfRunsWithTheSameName) {
   run("a/x");
   run("b/x");
   expect_says(report({folder() / "a/x", folder() / "b/x/"}, "r.csv"), {"a/x,", "b/x"});
   expect_says(report({folder() / "a/x/"}, "r.csv"), {"\nx,"});
 }
 
-TEST_F(Reports, OfAThousandRunsAreMadeInTwoSeconds) {
+TEST_F(Reports, OfAThousandRunsAreWrittenInTwoSeconds) {
   const std::vector<fs::path> runs = copies(1000);
   const auto start = std::chrono::steady_clock::now();
   write_report(runs, folder() / "report.html", "many");

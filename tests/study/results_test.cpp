@@ -25,12 +25,12 @@ TEST(Spread, IsQuartilesOrABootstrapInterval) {
   EXPECT_EQ(spread_of({7}, Interval::bootstrap).low, 7);
 }
 
-TEST(Spread, OfAnEvenCountHasItsMedianBetweenTheTwoInTheMiddle) {
+TEST(Spread, OfAnEvenCountHasTheMeanOfTheMiddleTwoAsMedian) {
   EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, Interval::iqr).median, 15.5);
   EXPECT_DOUBLE_EQ(spread_of({21.1, 9.9}, Interval::bootstrap).median, 15.5);
 }
 
-TEST(Figures, OfASummaryAreNumbersInsideOrMediansOfLists) {
+TEST(Figures, AreNumbersOfTheSummaryOrMediansOfLists) {
   const auto json = nlohmann::ordered_json::parse(
       R"({"a": 2, "b": {"c": 0.5}, "d": [3, 1, 2], "e": null, "f": "x", "g": [1, 2], "h": []})");
   EXPECT_EQ(figure_of(json, "a"), 2);
@@ -75,7 +75,7 @@ class Results : public InFolder {
   std::string markdown() { return to_markdown(table()); }
 };
 
-TEST_F(Results, DeriveWhatStudiesAskFor) {
+TEST_F(Results, DeriveSpeedUpEfficiencyImprovementAndGain) {
   run("ranks=1", 0, 10);
   run("ranks=1", 1, 10);
   run("ranks=2", 0, 5.5);
@@ -95,7 +95,7 @@ TEST_F(Results, DeriveWhatStudiesAskFor) {
   EXPECT_EQ(r.points[2].kind(), RunKind::oversubscribed);
 }
 
-TEST_F(Results, OfWeakScalingCountTheWorkThatGrows) {
+TEST_F(Results, OfWeakScalingCountTheGrowingWork) {
   study_.more_is = Scaling::weak;
   run("ranks=1", 0, 10);
   run("ranks=4", 0, 12.5);
@@ -104,7 +104,7 @@ TEST_F(Results, OfWeakScalingCountTheWorkThatGrows) {
   EXPECT_NEAR(r.points[2].values.at("speed_up").median, 3.2, 1e-12);
 }
 
-TEST_F(Results, NameWhatFailedOrIsDamaged) {
+TEST_F(Results, NameFailedAndDamagedRuns) {
   run("ranks=1", 0, 10);
   write("points/ranks=2/run-0/failed.txt", "no such core");
   write("points/ranks=4/run-0/summary.json", "{\"total");
@@ -141,14 +141,14 @@ TEST_F(Results, AreWeakScalingOnlyWithOneBatchPerRank) {
   expect_says(scaling().note, {"the batch per rank goes from 16 to 64"});
 }
 
-TEST_F(Results, OfUnknownBatchesAreJustScaling) {
+TEST_F(Results, OfUnknownBatchesAreTitledScaling) {
   for (const int ranks : {1, 2, 4}) run_of(ranks, "global");
   fs::remove(folder() / "points/ranks=1/run-0/config.toml");
   EXPECT_EQ(scaling().title, "Scaling");
   expect_says(scaling().note, {"not known"});
 }
 
-TEST_F(Results, NameTheBaseOfWhatIsDerived) {
+TEST_F(Results, NameTheBaselineOfDerivedColumns) {
   for (const int ranks : {1, 2, 4}) run_of(ranks, "global");
   expect_says(markdown(), {"| speed-up over 1 rank |", "| efficiency against 1 rank |",
                            "| PI % against 1 rank |", "| gain % against the slowest |",
@@ -163,7 +163,7 @@ TEST_F(Results, NameTheBaseOfWhatIsDerived) {
   EXPECT_EQ(scaling().y_label, "speed-up over 1 rank (simulated)");
 }
 
-TEST_F(Results, OfTimesThatCannotBeDividedHaveNoSpeedUp) {
+TEST_F(Results, OfZeroTimesHaveNoSpeedUp) {
   run("ranks=1", 0, 0);
   run("ranks=2", 0, 5);
   const StudyResults r = collect_results(study_, folder());
@@ -171,7 +171,7 @@ TEST_F(Results, OfTimesThatCannotBeDividedHaveNoSpeedUp) {
   write_results(r, folder());
 }
 
-TEST_F(Results, CallSimulatedPointsSimulatedInTablesAndFigures) {
+TEST_F(Results, LabelSimulatedPointsInTablesAndFigures) {
   for (const int ranks : {1, 2, 4}) run_of(ranks, "global", ranks == 4);
   EXPECT_EQ(table().rows[2][1], "simulated");
   EXPECT_EQ(scaling().y_label, "speed-up over 1 rank (measured)");
@@ -179,7 +179,7 @@ TEST_F(Results, CallSimulatedPointsSimulatedInTablesAndFigures) {
   expect_says(results_json(collect_results(study_, folder())), {"\"kind\": \"simulated\""});
 }
 
-TEST_F(Results, StandBesidePublishedOnesOnlyWhereTheyCompare) {
+TEST_F(Results, ShowPublishedValuesOnlyIfComparable) {
   run("ranks=1", 0, 10);
   expect_says(markdown(), {"published total s", "| 100.0 |"});
   change_points(study_, {"seed=7"});
@@ -190,7 +190,7 @@ TEST_F(Results, StandBesidePublishedOnesOnlyWhereTheyCompare) {
   EXPECT_EQ(results_json(collect_results(study_, folder())).find("published"), std::string::npos);
 }
 
-TEST_F(Results, KeepFiguresOfStrangeNumbersFinite) {
+TEST_F(Results, DrawFiguresOfExtremeNumbers) {
   study_.points[2].label = std::string("é").append(27, 'x') + "é";  // cut within a character
   run("ranks=1", 0, 1e300);
   run("ranks=2", 0, 1e-300);
@@ -199,7 +199,7 @@ TEST_F(Results, KeepFiguresOfStrangeNumbersFinite) {
   EXPECT_TRUE(fs::exists(folder() / "speed-up.png"));
 }
 
-TEST_F(Results, BecomeTablesForPapersAndFigures) {
+TEST_F(Results, AreWrittenAsTablesAndFigures) {
   run("ranks=1", 0, 10);
   run("ranks=2", 0, 6);
   write_results(collect_results(study_, folder()), folder());

@@ -26,7 +26,7 @@ TEST(Study, MakesAllCombinationsOfAGrid) {
   EXPECT_EQ(s.changes, std::vector<std::string>{"train.epochs=3"});
 }
 
-TEST(Study, TakesPointsOneByOneAndOtherNetworks) {
+TEST(Study, AcceptsSinglePointsAndOtherConfigurations) {
   const Study s = parse(
       "config = \"iris-mlp\"\n[[points]]\nlabel = \"a\"\ntrain.batch = \"full\"\n"
       "[[points]]\nconfig = \"mlp-1\"\ndata.workers = 4\n"
@@ -61,7 +61,7 @@ TEST(Study, KeepsTheOtherAxesOfTheGridInItsQuickForm) {
   EXPECT_EQ(quick.points[1].label, "ranks=1, batch=32");
 }
 
-TEST(Study, OfTheDocumentationIsWhatItSays) {
+TEST(Study, ExampleInTheDocumentationIsValid) {
   const std::string page = read_text(LOCKSTEP_TESTS_FOLDER "/../docs/studies.md");
   const size_t start = page.find("```toml\n") + 8;
   const std::string text = page.substr(start, page.find("```", start) - start);
@@ -71,7 +71,7 @@ TEST(Study, OfTheDocumentationIsWhatItSays) {
   EXPECT_EQ(quick.points[3].label, "ranks=2, batch=256");
 }
 
-TEST(Study, KnowsWhichPointsOfItsQuickFormAreNotThePublishedOnes) {
+TEST(Study, KnowsHowQuickPointsDifferFromPublishedOnes) {
   const std::string head =
       "config = \"iris-mlp\"\n[set]\ntrain.epochs = 9\n[grid]\ndata.workers = [0, 1]\n"
       "[[published]]\nlabel = \"workers=1\"\ntotal_seconds = 2\n[quick]\n";
@@ -83,7 +83,7 @@ TEST(Study, KnowsWhichPointsOfItsQuickFormAreNotThePublishedOnes) {
             std::vector<std::string>{"config=mlp-1"});
 }
 
-TEST(Study, RefusesPublishedFiguresOfPointsThatItDoesNotHave) {
+TEST(Study, RefusesPublishedValuesOfUnknownPoints) {
   const std::string head =
       "config = \"iris-mlp\"\n[grid]\nparallel.ranks = [1, 2]\n"
       "[quick.grid]\nparallel.ranks = [1]\n";
@@ -99,7 +99,7 @@ TEST(Study, RefusesPublishedFiguresOfPointsThatItDoesNotHave) {
               {"'total_seconds'"});
 }
 
-TEST(Study, HasNamesThatAreNotPaths) {
+TEST(Study, RefusesNamesThatArePaths) {
   const std::string rest = "config = \"iris-mlp\"\n[grid]\nseed = [1]\n";
   for (const char* name : {"../victim", "", ".", "..", ".x", "a/b", "a\\u001b[2J", "a\\nb"}) {
     expect_says(error("name = \"" + std::string(name) + "\"\n" + rest),
@@ -117,7 +117,7 @@ TEST(Study, MakesFolderNamesOfValuesThatArePaths) {
   EXPECT_EQ(s.points[1].label, "path=_b_c");
 }
 
-TEST(Study, ThatIsWrongIsExplained) {
+TEST(Study, ExplainsErrors) {
   const std::string head = "config = \"iris-mlp\"\n";
   expect_says(error(head), {"nothing to run"});
   expect_says(error("[grid]\nparallel.ranks = [1]\n"), {"config is missing"});

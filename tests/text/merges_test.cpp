@@ -23,7 +23,7 @@ std::vector<int32_t> merged_by_rule(const Merges& merges, std::vector<int32_t> t
 }
 
 // Short and long words are merged by different algorithms.
-TEST(Merges, OfShortAndLongWordsFollowTheRule) {
+TEST(Merges, OfShortAndLongWordsFollowTheDefinition) {
   Rng rng(4, Purpose::noise);
   for (int round = 0; round < 300; ++round) {
     constexpr int32_t letters = 3;

@@ -50,13 +50,13 @@ std::vector<std::string> our_pretokens(const std::string& text) {
   return all;
 }
 
-TEST(Pretokens, AreThoseOfTheOriginalPattern) {
+TEST(Pretokens, EqualThoseOfTheOriginalPattern) {
   const Pattern pattern;
   for (const std::string& text : test_strings(20000))
     ASSERT_EQ(our_pretokens(text), pattern.pretokens(text)) << '"' << text << '"';
 }
 
-TEST(Pretokens, OfBrokenUtf8AreWholeAgain) {
+TEST(Pretokens, OfInvalidUtf8JoinToTheOriginalText) {
   Rng rng(3, Purpose::noise);
   for (int i = 0; i < 1000; ++i) {
     std::string text, joined;

@@ -52,7 +52,7 @@ TEST(Gpt2Tokenizer, GivesKnownIds) {
   EXPECT_EQ(gpt2()->end_of_text(), 50256);
 }
 
-TEST(Gpt2Tokenizer, BringsEveryByteStringBack) {
+TEST(Gpt2Tokenizer, RestoresEveryByteString) {
   if (!gpt2()) GTEST_SKIP() << "GPT-2's vocabulary cannot be fetched here";
   Rng rng(1, Purpose::noise);
   const Tokenizer bytes = Tokenizer::bytes();
@@ -67,7 +67,7 @@ TEST(Gpt2Tokenizer, BringsEveryByteStringBack) {
 }
 
 // A text of one word takes linear time too.
-TEST(Gpt2Tokenizer, LongWordsAreMergedInTime) {
+TEST(Gpt2Tokenizer, MergesLongWordsInLinearTime) {
   if (!gpt2()) GTEST_SKIP() << "GPT-2's vocabulary cannot be fetched here";
   const std::string ten_megabytes(10'000'000, 'a');
   const auto start = std::chrono::steady_clock::now();
@@ -76,7 +76,7 @@ TEST(Gpt2Tokenizer, LongWordsAreMergedInTime) {
   EXPECT_LT(took.count(), 60);  // quadratic time would be days
 }
 
-TEST(ByteTokenizer, HasATokenAByte) {
+TEST(ByteTokenizer, HasOneTokenPerByte) {
   const Tokenizer bytes = Tokenizer::bytes();
   EXPECT_EQ(bytes.size(), 256);
   EXPECT_EQ(bytes.encode("Az\xff"), (std::vector<int32_t>{'A', 'z', 255}));

@@ -33,7 +33,7 @@ TEST(CsvReader, CountsLinesInsideQuotes) {
   EXPECT_FALSE(reader.next(record));
 }
 
-TEST(CsvReader, SaysWhereAQuoteWasOpenedThatIsNotClosed) {
+TEST(CsvReader, SaysWhereAnUnclosedQuoteWasOpened) {
   expect_says(error_of<UserError>([] { records_of("a\n\"b\nc"); }),
               {"t.csv, line 2", "never closed"});
   expect_says(error_of<UserError>([] { records_of("a\n\"b\"c\n"); }), {"t.csv, line 2", "quote"});
@@ -68,7 +68,7 @@ TEST_F(CsvSource, SortsNumberedClassesByTheirNumber) {
   EXPECT_EQ(load("x,label\n1,10\n1,9\n1,2\n").samples->classes(), (Record{"2", "9", "10"}));
 }
 
-TEST_F(CsvSource, SaysOnWhichLineTheCountOfFieldsDiffers) {
+TEST_F(CsvSource, SaysOnWhichLineTheNumberOfFieldsDiffers) {
   expect_says(error_for("x,y,label\n1,2,a\n\n1,a\n"), {"t.csv, line 4", "2 fields", "3 columns"});
 }
 

@@ -19,7 +19,7 @@ class IdxReader : public InFolder {
   }
 };
 
-TEST_F(IdxReader, ReadsPlainAndCompressedFilesAlike) {
+TEST_F(IdxReader, ReadsPlainAndCompressedFiles) {
   const Content images = idx_images(3, 2, 5);
   for (const fs::path& path : {write("a", images), write("a.gz", gzipped(images))}) {
     IdxFile file(path, 3);

@@ -29,7 +29,7 @@ class ImageFile : public InFolder {
   }
 };
 
-TEST_F(ImageFile, SurvivesPng) {
+TEST_F(ImageFile, IsUnchangedAfterWritingAndReadingPng) {
   for (const int64_t channels : {1, 3}) {
     Image image = plain(3, 5, channels, 0);
     for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i * 5);
@@ -39,13 +39,13 @@ TEST_F(ImageFile, SurvivesPng) {
   }
 }
 
-TEST_F(ImageFile, IsReadFromJpegWhateverItsName) {
+TEST_F(ImageFile, IsReadAsJpegByContentNotByName) {
   const Image read = read_image(write("picture.png", jpeg_of(plain(8, 16, 1, 200))));
   EXPECT_EQ(read.shape, (Shape{8, 16, 1}));
   EXPECT_NEAR(read.pixels[5], 200, 2);
 }
 
-TEST_F(ImageFile, IsRefusedWhenItIsNoImage) {
+TEST_F(ImageFile, IsRefusedWhenItIsNotAnImage) {
   expect_says(error_for({'G', 'I', 'F', '8'}), {"picture.png (4 bytes)", "neither"});
   expect_says(error_for({}), {"picture.png (0 bytes)"});
 }
@@ -122,7 +122,7 @@ TEST_F(ImagesSource, NamesClassesAfterFolders) {
   EXPECT_EQ(dynamic_cast<const ImageDataset&>(*data.samples).pixels(0)[0], 20);
 }
 
-TEST_F(ImagesSource, KeepsTrainAndTestFoldersApart) {
+TEST_F(ImagesSource, KeepsTrainAndTestFoldersSeparate) {
   put("train/dog/1.png", plain(2, 3, 1, 10));
   put("train/cat/1.png", plain(2, 3, 1, 20));
   put("test/dog/1.png", plain(2, 3, 1, 30));

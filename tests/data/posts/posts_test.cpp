@@ -20,20 +20,20 @@ TEST(Words, AreLowerCaseWithHashtags) {
   EXPECT_EQ(words_of("# alone"), (Words{"alone"}));
 }
 
-TEST(Words, OfRetweetMarksMentionsAndLinksAreDropped) {
+TEST(Words, LeaveOutRetweetMarksMentionsAndLinks) {
   EXPECT_EQ(words_of("RT @RepSmith: read https://x.org/a?b=c now"), (Words{"read", "now"}));
   EXPECT_EQ(words_of("thanks @a_b1 and (@c)! QT @GOPLeader text"),
             (Words{"thanks", "and", "text"}));
   EXPECT_EQ(words_of("see www.site.com, START"), (Words{"see", "start"}));
 }
 
-TEST(Words, SurviveBrokenUtf8) {
+TEST(Words, AreSeparatedByInvalidUtf8) {
   EXPECT_EQ(words_of("caf\xc3\xa9 na\xefve \xff\xfe x\xe2\x80\x99y"),
             (Words{"caf\xc3\xa9", "na", "ve", "x", "y"}));
   EXPECT_EQ(words_of("ends \xe2\x82"), (Words{"ends"}));
 }
 
-TEST(Features, AreRowsOfLengthOne) {
+TEST(Features, HaveRowsOfNormOne) {
   const std::vector<std::string> texts = {"a b b", "a c", "", "a b"};
   for (const PostFeatures kind : {PostFeatures::hashed, PostFeatures::tf_idf}) {
     const SparseMatrix m = text_features(texts, kind, 1000);
@@ -48,7 +48,7 @@ TEST(Features, AreRowsOfLengthOne) {
   }
 }
 
-TEST(Features, OfTfIdfLeaveOutWordsOfOneTextAndWeighRareOnesMore) {
+TEST(Features, TfIdfLeavesOutWordsOfOneTextAndWeighsRareWordsMore) {
   const SparseMatrix m = text_features({"a b once", "a b", "a"}, PostFeatures::tf_idf, 1000);
   ASSERT_EQ(m.begins, (std::vector<int64_t>{0, 2, 4, 5}));
   EXPECT_EQ(m.columns[0], 0);  // "a", which occurs in the most texts
@@ -57,7 +57,7 @@ TEST(Features, OfTfIdfLeaveOutWordsOfOneTextAndWeighRareOnesMore) {
             (std::vector<int32_t>{0, 0, 0}));
 }
 
-TEST(FollowGraph, HidesAShareOfEachUsersFollows) {
+TEST(FollowGraph, HidesAFractionOfEachUsersFollows) {
   FollowGraph graph({"a", "b", "c", "d", "e", "f"});
   for (int64_t other = 1; other < 6; ++other) graph.add(0, other);
   graph.add(1, 0);
@@ -69,7 +69,7 @@ TEST(FollowGraph, HidesAShareOfEachUsersFollows) {
     EXPECT_NE(graph.knows(0, other), graph.hides(0, other));
 }
 
-TEST(SyntheticPosts, HaveTheSizeAndShapeOfTheStudys) {
+TEST(SyntheticPosts, HaveTheGivenSizeAndTheDensityOfTheStudy) {
   const SyntheticPosts made = synthetic_posts(3000, 100, 1);
   EXPECT_EQ(made.texts.size(), 3000u);
   EXPECT_EQ(made.graph.size(), 100);
@@ -89,7 +89,7 @@ class Posts : public InFolder {
   }
 };
 
-TEST_F(Posts, AreOneSampleEachWithWhatTheAuthorFollows) {
+TEST_F(Posts, HaveTheFollowsOfTheAuthorAsTargets) {
   follows("ann,bob\nann,cat\nbob,cat\n");
   posts("ann,hello there\nbob,\"hi, hello\"\n");
   const DataSplits data = load_data(config(), 1);
@@ -103,7 +103,7 @@ TEST_F(Posts, AreOneSampleEachWithWhatTheAuthorFollows) {
   EXPECT_EQ(batch.begins.size(), 3u);
 }
 
-TEST_F(Posts, ByStrangersAreLeftOutAndSaidSo) {
+TEST_F(Posts, ByUnknownUsersAreLeftOutWithAMessage) {
   follows("ann,bob\n");
   posts("ann,hello\nzoe,who am I\n");
   std::string said;
@@ -113,7 +113,7 @@ TEST_F(Posts, ByStrangersAreLeftOutAndSaidSo) {
   expect_says(data.provenance, {"1 without posts"});
 }
 
-TEST_F(Posts, WithFaultsAreExplained) {
+TEST_F(Posts, ExplainFaultyFiles) {
   expect_says(error(), {"follows.csv", "expected there"});
   follows("");
   expect_says(error(), {"no follows"});

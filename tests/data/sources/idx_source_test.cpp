@@ -20,7 +20,7 @@ class IdxSource : public InFolder {
   }
 };
 
-TEST_F(IdxSource, PutsTheTestPartBehindTheTrainingPart) {
+TEST_F(IdxSource, PutsTheTestPartAfterTheTrainingPart) {
   write("train-images-idx3-ubyte", idx_images(3, 2, 2));
   write("train-labels.idx1-ubyte", idx_labels({0, 4, 1}));
   write("t10k-images-idx3-ubyte.gz", gzipped(idx_images(2, 2, 2)));
@@ -37,7 +37,7 @@ TEST_F(IdxSource, PutsTheTestPartBehindTheTrainingPart) {
   expect_says(data.provenance, {"3 + 2"});
 }
 
-TEST_F(IdxSource, OfTheUserAreNamedAfterTheirFolderAlsoWhereTheyAreReadAsMnist) {
+TEST_F(IdxSource, NamesTheUsersFilesByFolderEvenIfReadAsMnist) {
   write("train-images-idx3-ubyte", idx_images(3, 2, 2));
   write("train-labels-idx1-ubyte", idx_labels({0, 4, 1}));
   for (const char* name : {"mnist", "fashion-mnist"}) {

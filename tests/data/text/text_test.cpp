@@ -37,7 +37,7 @@ class TextData : public InFolder {
   WithVariable cache_{"LOCKSTEP_DATA", (folder() / "cache").string()};
 };
 
-TEST_F(TextData, IsCutIntoBlocksThatAreAnsweredByTheNextTokens) {
+TEST_F(TextData, HasTheNextTokensAsLabels) {
   write("a.txt", "abcdefghij");
   const DataSplits data = load(config("a.txt"));
   EXPECT_EQ(text(*data.train), "abcdefgh");  // the rest is too short for a sample
@@ -70,7 +70,7 @@ TEST_F(TextData, RowsOfTablesAreMergedAndEndWithEndOfText) {
   }
 }
 
-TEST_F(TextData, RowsAreDealtToPartsByTheSeed) {
+TEST_F(TextData, RowsAreAssignedToPartsAtRandom) {
   std::string rows = "text\n";
   for (int i = 0; i < 100; ++i) rows += "abcdefgh\n";
   write("a.csv", rows);
@@ -81,7 +81,7 @@ TEST_F(TextData, RowsAreDealtToPartsByTheSeed) {
   EXPECT_EQ(data.validation->size(), (10 * 9 - 1) / 4);
 }
 
-TEST_F(TextData, IsReadFromTheCacheAndADamagedCacheIsMadeAnew) {
+TEST_F(TextData, IsReadFromTheCacheAndADamagedCacheIsRebuilt) {
   write("a.txt", "abcdefghij");
   const std::string before = text(*load(config("a.txt")).train);
   int files = 0;
@@ -97,7 +97,7 @@ TEST_F(TextData, IsReadFromTheCacheAndADamagedCacheIsMadeAnew) {
 }
 
 // A flipped bit does not change the size. Regression: an id beyond the vocabulary crashed.
-TEST_F(TextData, ACacheWithOtherTokensIsMadeAnew) {
+TEST_F(TextData, ACacheWithChangedTokensIsRebuilt) {
   write("a.txt", "abcdefghij");
   const std::string before = text(*load(config("a.txt")).train);
   for (const int damaged_byte : {1, 0}) {  // beyond the vocabulary, and within it
@@ -120,7 +120,7 @@ TEST_F(TextData, TokenFilesRefuseTokensBeyondTheirVocabulary) {
   }
 }
 
-TEST_F(TextData, IsNamedAfterTheFileItIs) {
+TEST_F(TextData, IsNamedAfterItsFile) {
   write("mine.txt", "abcdefghij");
   DataConfig c = config("mine.txt");
   for (const char* name : {"text", "tiny-shakespeare"}) {
@@ -130,7 +130,7 @@ TEST_F(TextData, IsNamedAfterTheFileItIs) {
   }
 }
 
-TEST_F(TextData, WithoutItsSplitColumnSaysWhichColumnsThereAre) {
+TEST_F(TextData, ListsTheColumnsIfOneIsMissing) {
   write("a.csv", "problem,solution\n1+1,2\n");
   write("a.jsonl", "{\"problem\": \"1+1\", \"solution\": 2}\n");
   for (const char* file : {"a.csv", "a.jsonl"}) {
@@ -161,7 +161,7 @@ TEST_F(TextData, TokenFilesHoldTokensOfAnySize) {
   EXPECT_THROW(TokenFile(folder() / "u"), Failure);
 }
 
-TEST_F(TextData, TemplatesSayWhatIsWrong) {
+TEST_F(TextData, ExplainsInvalidTemplatesAndRows) {
   const auto error = [](const std::string& text) {
     return error_of<UserError>([&] { TextTemplate{text}; });
   };

@@ -48,7 +48,7 @@ TEST(TerminalSheet, FitsTheWidthAndNamesTheClasses) {
   EXPECT_EQ(longest, 66u);  // two images of 32 and a blank after each
 }
 
-TEST(TerminalSheet, ShowsTwoPixelsACharacterInColour) {
+TEST(TerminalSheet, ShowsTwoPixelsPerCharacterInColour) {
   const std::string text = terminal_sheet(four_shades(), std::vector<int64_t>{1}, 80, true);
   expect_says(text, {"\x1b[38;2;80;80;80;48;2;80;80;80m\u2580", "\x1b[0m"});
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 17);  // the class, then 16 lines
