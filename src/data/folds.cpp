@@ -37,7 +37,7 @@ std::vector<std::vector<int64_t>> deal(const std::vector<std::vector<int64_t>>& 
 
 std::vector<Fold> make_folds(const Dataset& data, std::span<const int64_t> rows, int64_t folds,
                              uint64_t seed, const std::string& where) {
-  if (folds < 2) throw UserError("crossval.folds = {} is not possible; at least 2", folds);
+  if (folds < 2) throw UserError("crossval.folds = {} is not possible; expected at least 2", folds);
   if (folds > static_cast<int64_t>(rows.size()))
     throw UserError("crossval.folds = {} is more than the {} samples{}", folds,
                     with_commas(static_cast<int64_t>(rows.size())), where);
@@ -45,8 +45,8 @@ std::vector<Fold> make_folds(const Dataset& data, std::span<const int64_t> rows,
   for (size_t c = 0; c < data.classes().size() && !data.multi_label(); ++c)
     if (!groups[c].empty() && static_cast<int64_t>(groups[c].size()) < folds)
       throw UserError(
-          "crossval.folds = {} is more than the {} samples of class '{}'{}: some folds would test "
-          "without it; use at most {} folds",
+          "crossval.folds = {} is more than the {} samples of class '{}'{}: some folds would have "
+          "none of it to test on; use at most {} folds",
           folds, groups[c].size(), data.classes()[c], where, groups[c].size());
   const auto tests = deal(groups, folds, seed, fold_stream);
   std::vector<Fold> all;

@@ -89,19 +89,17 @@ void check_own_part(const DataConfig& config) {
                                          "cifar-10"};
   if (std::find(able.begin(), able.end(), config.name) == able.end())
     throw UserError(
-        "data.reading = \"own-part\" needs IDX or CIFAR-10 files; data.name = \"{}\" is read as a "
-        "whole "
-        "(data.reading = \"all\")",
+        "data.reading = \"own-part\" needs IDX or CIFAR-10 files; data.name = \"{}\" can only be "
+        "read whole (data.reading = \"all\")",
         config.name);
   if (config.test != 0 || config.validation != 0 || config.limit != 0)
     throw UserError(
-        "data.reading = \"own-part\" cannot cut the data anew; drop data.test, data.validation and "
-        "data.limit, or use data.reading = \"all\"");
+        "data.reading = \"own-part\" cannot split the data again; remove data.test, "
+        "data.validation and data.limit, or use data.reading = \"all\"");
   if (config.normalize == Normalize::standardize)
     throw UserError(
-        "data.normalize = \"standardize\" measures all samples, of which a rank with data.reading "
-        "= "
-        "\"own-part\" has a part; use \"unit\"");
+        "data.normalize = \"standardize\" needs all samples, but with data.reading = \"own-part\" "
+        "a rank reads only its part; use \"unit\"");
 }
 
 }  // namespace

@@ -11,11 +11,10 @@ namespace lockstep {
 BatchLoader::BatchLoader(const Dataset& dataset, int64_t batch, uint64_t seed, bool shuffle,
                          int workers)
     : dataset_(dataset), batch_(batch), seed_(seed), shuffle_(shuffle) {
-  if (batch < 0)
-    throw UserError("a batch of {} samples cannot be; expected 0 (all) or more", batch);
+  if (batch < 0) throw UserError("batch size {} is invalid; expected 0 (all) or more", batch);
   if (workers < 0 || workers > 256)
     throw UserError("data.workers = {} is not possible; expected 0 to 256", workers);
-  if (dataset.size() == 0) throw UserError("there are no samples to make batches of");
+  if (dataset.size() == 0) throw UserError("there are no samples to form batches from");
   if (batch_ == 0 || batch_ > dataset.size()) batch_ = dataset.size();
   batches_ = (dataset.size() + batch_ - 1) / batch_;
   delivered_ = prepared_ = batches_;  // nothing to do before the first start_epoch

@@ -32,15 +32,15 @@ std::vector<int64_t> quotas(const std::vector<std::vector<int64_t>>& by_class, i
 int64_t part_size(double asked, int64_t size, const std::string& key) {
   if (!(asked >= 0) || !std::isfinite(asked) || (asked >= 1 && asked != std::floor(asked)))
     throw UserError(
-        "{} = {} is not possible; expected a share below 1, such as 0.2, or a whole "
+        "{} = {} is not possible; expected a fraction below 1, such as 0.2, or a whole "
         "number of samples",
         key, asked);
   const double wanted = asked < 1 ? std::round(asked * static_cast<double>(size)) : asked;
   if (wanted < 1)
-    throw UserError("{} = {} of {} samples is an empty part; ask for more", key, asked,
+    throw UserError("{} = {} of {} samples is an empty part; use a larger value", key, asked,
                     with_commas(size));
   if (wanted >= static_cast<double>(size))
-    throw UserError("{} = {} leaves nothing of the {} samples to train on; ask for less", key,
+    throw UserError("{} = {} leaves none of the {} samples to train on; use a smaller value", key,
                     asked, with_commas(size));
   return static_cast<int64_t>(wanted);
 }

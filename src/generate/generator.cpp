@@ -51,7 +51,7 @@ Generator::Generator(const std::vector<std::string>& lines, const Parameters& pa
       memory_(device.allocate(program(1).memory_bytes())) {
   if (tokenizer.size() > vocabulary_)
     throw UserError(
-        "the tokenizer has {} tokens, but the model knows only {}; use the one that belongs to it",
+        "the tokenizer has {} tokens, but the model knows only {}; use the model's own tokenizer",
         tokenizer.size(), vocabulary_);
 }
 

@@ -85,7 +85,7 @@ Table runs_table(const std::vector<RunRecord>& runs, const std::string& title) {
 }
 
 Table shares_table(const std::vector<RunRecord>& runs) {
-  Table table{.caption = "Where the time of ranks goes",
+  Table table{.caption = "How ranks spend their time",
               .head = {"run", "kind", "computing", "communication", "waiting", "loading"},
               .rows = {},
               .note = ""};
@@ -117,7 +117,8 @@ Tiles tiles_of(const std::vector<RunRecord>& runs, size_t studies) {
   for (const auto& [kind, sums] : kinds)
     add_count(sums.first, std::string(kind_name(kind)) + " run");
   add_best(runs, &RunRecord::test_accuracy, percent_text, "best test accuracy", tiles);
-  add_best(runs, &RunRecord::samples_per_second, number_text, "samples/s, the fastest", tiles);
+  add_best(runs, &RunRecord::samples_per_second, number_text, "samples/s of the fastest run",
+           tiles);
   for (const auto& [kind, sums] : kinds)
     if (sums.second > 0)
       tiles.emplace_back(number_text(sums.second) + " s",

@@ -36,9 +36,9 @@ Format format_of(const fs::path& out) {
     if (text == ending) return format;
     all += (all.empty() ? "" : " ") + std::string(text);
   }
-  throw UserError("-o {}: {} is no format of a report; endings that say one are {}",
-                  printable(out.string()),
-                  ending.empty() ? "a name without an ending" : "'" + printable(ending) + "'", all);
+  throw UserError("-o {}: {} is not a report format; known extensions: {}", printable(out.string()),
+                  ending.empty() ? "a name without an extension" : "'" + printable(ending) + "'",
+                  all);
 }
 
 std::string machine() {

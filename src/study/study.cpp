@@ -63,7 +63,7 @@ void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
     int number = -1;
     const char* const end = tail.data() + dot;
     if (std::from_chars(tail.data(), end, number).ptr != end || number < 0 || dot == tail.size())
-      throw UserError("{}: '{}' was not expected; every point is a table of its own: [[{}]]",
+      throw UserError("{}: '{}' was not expected; every point is a separate table: [[{}]]",
                       value.where, printable(key), key.substr(0, key.find('.')));
     all[number].emplace_back(tail.substr(dot + 1), value);
   };
@@ -158,7 +158,7 @@ void check(const Study& study, const Sections& all, const std::string& source) {
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end())
-    throw UserError("{}: two points are called '{}'; give them a label each", source, *twice);
+    throw UserError("{}: two points are called '{}'; give each its own label", source, *twice);
 }
 
 // A top-level key of the file. Setters throw a UserError if the value has the wrong type.
@@ -170,7 +170,7 @@ struct StudyKey {
 template <typename T>
 const T& value_as(const std::string& key, const TomlValue& value) {
   if (const T* found = std::get_if<T>(&value.data)) return *found;
-  throw UserError("{}: {} is {} here, which is not possible", value.where, key, value.type());
+  throw UserError("{}: {} is {}, which is not possible", value.where, key, value.type());
 }
 
 template <std::string Study::*member>
@@ -312,7 +312,7 @@ void check_published(const Study& study, const Sections& all) {
     for (const StudyPoint& point : study.points) labels.push_back("'" + point.label + "'");
     if (std::find(labels.begin(), labels.end(), "'" + label + "'") == labels.end())
       throw UserError(
-          "{}: [[published]] has figures of a point '{}', which the study does not "
+          "{}: [[published]] has values of a point '{}', which the study does not "
           "have; its points are {}",
           where, printable(label), join(labels, ", "));
   }

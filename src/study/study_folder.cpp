@@ -39,7 +39,7 @@ void remove_results(const Study& study, const fs::path& folder) {
   // Following a link would remove files outside the study's folder.
   for (const fs::path& link : {folder / "points", folder / "warm-up"})
     if (fs::is_symlink(link))
-      throw UserError("{} is a link; --force removes what lies in the study's own folder only",
+      throw UserError("{} is a link; --force removes only files in the study's own folder",
                       printable(link.string()));
   for (const StudyPoint& point : study.points) fs::remove_all(folder / "points" / point.label);
   std::error_code not_empty;

@@ -91,7 +91,7 @@ struct Tokenizer::Tables {
 
 void Tokenizer::Tables::set_vocabulary(const Json& json, const std::string& where) {
   if (json.size() < 256 || json.size() >= most_tokens)
-    throw UserError("{}: {} tokens; expected 256 (one a byte) up to {}", where, json.size(),
+    throw UserError("{}: {} tokens; expected 256 (one per byte) up to {}", where, json.size(),
                     most_tokens);
   bytes.assign(json.size(), "");
   std::vector<bool> known(json.size());
@@ -102,7 +102,7 @@ void Tokenizer::Tables::set_vocabulary(const Json& json, const std::string& wher
       throw UserError("{}: the id of '{}' is {}; expected 0 to {}", where, text, value.dump(),
                       json.size() - 1);
     const auto id = value.get<size_t>();
-    if (known[id]) throw UserError("{}: the id {} is there twice", where, id);
+    if (known[id]) throw UserError("{}: the id {} occurs twice", where, id);
     known[id] = true;
     if (text == end_name) end = static_cast<int32_t>(id);
     if (!unspell(text, bytes[id])) bytes[id] = text;  // a special token
@@ -139,7 +139,7 @@ void Tokenizer::Tables::set_merges(const std::string& text, const std::string& w
     const int32_t a = id_of(left), b = id_of(right), joined = id_of(left + right);
     for (const int32_t part : {a, b})
       if (!made[static_cast<size_t>(part)])
-        throw UserError("{}, line {}: '{}' is used before a line makes it", where, line_number,
+        throw UserError("{}, line {}: '{}' is used before a line defines it", where, line_number,
                         spelled(bytes[static_cast<size_t>(part)]));
     made[static_cast<size_t>(joined)] = true;
     if (!merges.find(a, b)) merges.add(a, b, joined);

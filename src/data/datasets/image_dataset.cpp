@@ -51,7 +51,7 @@ std::span<const uint8_t> ImageDataset::pixels(int64_t row) const {
                                         sample);
     before += range.end - range.begin;
   }
-  report_bug("a sample of another rank was asked for", __FILE__, __LINE__);
+  report_bug("a sample of another rank was requested", __FILE__, __LINE__);
 }
 
 void ImageDataset::read_row(int64_t row, std::span<float> out) const {

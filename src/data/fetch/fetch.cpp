@@ -36,7 +36,7 @@ fs::path get_debian(const FetchSet& set, const fs::path& scratch) {
     run_command({"dpkg-deb", "-x", entry.path().string(), "unpacked"}, scratch, command_limit);
     return scratch / "unpacked/usr/share/datasets" / set.name;
   }
-  throw Failure("apt-get brought no .deb file");
+  throw Failure("apt-get downloaded no .deb file");
 }
 
 fs::path get_mirror(const FetchSet& set, const std::string& mirror, const fs::path& scratch) {
@@ -76,7 +76,7 @@ bool is_intact(const FetchSet& set, const fs::path& folder) {
 void make_cache_folder(const fs::path& cache) try {
   make_folder(cache);
 } catch (const Failure& failure) {
-  throw Failure("{}; set LOCKSTEP_DATA to a folder that can be written", failure.what());
+  throw Failure("{}; set LOCKSTEP_DATA to a writable folder", failure.what());
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ const FetchSet& find_fetch_set(const std::string& name) {
     if (name == set.name) return set;
     names.emplace_back(set.name);
   }
-  throw UserError("'{}' is not a data set that is fetched; {}", name, suggestion(name, names));
+  throw UserError("'{}' is not a data set that can be fetched; {}", name, suggestion(name, names));
 }
 
 void expect_intact(const FetchSet& set, const fs::path& folder) {
@@ -92,8 +92,8 @@ void expect_intact(const FetchSet& set, const fs::path& folder) {
     }
     if (found == Verified::damaged)
       throw Failure(
-          "{} is damaged: it is not the file that was fetched; 'lockstep data get {}' fetches it "
-          "anew",
+          "{} is damaged: it has changed since it was fetched; run 'lockstep data get {}' to fetch "
+          "it again",
           path.string(), set.name);
   }
 }
@@ -109,8 +109,8 @@ void install_files(const FetchSet& set, const fs::path& from, const fs::path& to
     const fs::path unpacked = scratch.path() / file.name;
     write_file(unpacked, read_maybe_gzip(source, file.bytes));
     if (const std::string sum = sha256(unpacked); sum != file.sha256)
-      throw UserError("{} is not {}'s: its SHA-256 is {}, expected {}", source.string(), set.name,
-                      sum, file.sha256);
+      throw UserError("{} is not the file of {}: its SHA-256 is {}, expected {}", source.string(),
+                      set.name, sum, file.sha256);
     checked.push_back(unpacked);
   }
   make_folder(to);

@@ -23,7 +23,7 @@ fs::path cache_folder() {
     return fs::path(cache) / "lockstep";
   if (const std::string home = environment("HOME"); !home.empty())
     return fs::path(home) / ".cache" / "lockstep";
-  throw UserError("there is no folder to keep data sets in: HOME is not set; set LOCKSTEP_DATA");
+  throw UserError("there is no folder for data sets: HOME is not set; set LOCKSTEP_DATA");
 }
 
 fs::path shipped_folder() {
@@ -35,7 +35,7 @@ fs::path shipped_folder() {
   for (const fs::path& place : places)
     if (fs::exists(place / "iris.csv", error)) return place.lexically_normal();
   throw Failure(
-      "the data that comes with the program is neither in {} nor in {}; install it again, "
+      "the data shipped with the program is neither in {} nor in {}; install lockstep again, "
       "or set LOCKSTEP_SHARE to the folder that holds iris.csv",
       places[0].lexically_normal().string(), places[1].lexically_normal().string());
 }

@@ -99,8 +99,7 @@ uint64_t IdxFile::read_some(std::span<uint8_t> out) {
 uint64_t IdxFile::plain_content() const {
   if (gzdirect(file_.get()) == 0)
     throw UserError(
-        "{} is compressed, so that a part of it cannot be read on its own; unpack it with gunzip, "
-        "or "
+        "{} is compressed, so a part of it cannot be read separately; unpack it with gunzip, or "
         "use data.reading = \"all\"",
         path_.string());
   return header_bytes_;

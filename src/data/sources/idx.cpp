@@ -16,7 +16,7 @@ SourceData load_idx(const DataConfig& config, const Say&, const OwnPart* own) {
   } else {
     throw UserError(
         "data.path = '{}' is not a folder; expected one, or the images file and the "
-        "labels file with a comma between",
+        "labels file separated by a comma",
         path);
   }
   data.provenance = "idx: " + path + " (" + size_text(data) + ")";

@@ -71,7 +71,7 @@ SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& te
   parts.emplace_back(train);
   if (test) parts.emplace_back(*test);
   if (parts.back().shape() != parts.front().shape())
-    throw UserError("{} holds images of {}x{} but {} of {}x{}; all must have one size",
+    throw UserError("{} holds images of {}x{} but {} of {}x{}; all must have the same size",
                     train.images.string(), parts[0].shape().height(), parts[0].shape().width(),
                     test->images.string(), parts[1].shape().height(), parts[1].shape().width());
   const Shape shape = parts.front().shape();

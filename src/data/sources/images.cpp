@@ -49,7 +49,7 @@ void add_image(const fs::path& path, int32_t label, Collected& all) {
   }
   if (image.shape != all.shape)
     throw UserError(
-        "{} is {} (height x width x channels) but {} is {}; all images must have one "
+        "{} is {} (height x width x channels) but {} is {}; all images must have the same "
         "size",
         path.string(), image.shape.text(), all.first.string(), all.shape.text());
   all.pixels.insert(all.pixels.end(), image.pixels.begin(), image.pixels.end());
@@ -60,7 +60,7 @@ void add_image(const fs::path& path, int32_t label, Collected& all) {
 void add_part(const fs::path& folder, Collected& all) {
   const std::vector<fs::path> classes = entries(folder, true);
   if (classes.empty())
-    throw UserError("{} holds no sub-folders; expected one for each class, with its images in it",
+    throw UserError("{} holds no sub-folders; expected one per class, with its images",
                     folder.string());
   if (all.classes.empty())
     for (const fs::path& path : classes) all.classes.push_back(path.filename().string());
@@ -68,7 +68,7 @@ void add_part(const fs::path& folder, Collected& all) {
     const std::string name = path.filename().string();
     const auto known = std::find(all.classes.begin(), all.classes.end(), name);
     if (known == all.classes.end())
-      throw UserError("{} is a class the training part does not have; {}", path.string(),
+      throw UserError("{} is a class that the training part does not have; {}", path.string(),
                       suggestion(name, all.classes));
     const std::vector<fs::path> images = entries(path, false);
     if (images.empty()) throw UserError("{} holds no PNG or JPEG images", path.string());
@@ -80,10 +80,10 @@ void add_part(const fs::path& folder, Collected& all) {
 }  // namespace
 
 SourceData load_images(const DataConfig& config, const Say&, const OwnPart*) {
-  const fs::path folder = required_path(config, "a folder with a sub-folder of images a class");
+  const fs::path folder = required_path(config, "a folder with one sub-folder of images per class");
   if (!fs::is_directory(folder))
     throw UserError(
-        "data.path = '{}' is not a folder; expected one with a sub-folder of images a "
+        "data.path = '{}' is not a folder; expected one with a sub-folder of images per "
         "class",
         folder.string());
   const bool split = fs::is_directory(folder / "train");

@@ -131,7 +131,7 @@ SourceData load_posts(const DataConfig& config, const Say& say, const OwnPart*) 
       throw UserError("{}: none of its {} posts is by a user of follows.csv", path.string(),
                       with_commas(strangers));
     if (strangers > 0)
-      say(fmt::format("{}: {} posts are by users that follows.csv does not know; left out",
+      say(fmt::format("{}: {} posts are by users that are not in follows.csv; left out",
                       path.string(), with_commas(strangers)));
   }
   std::vector<bool> has_posts(graph->accounts().size());

@@ -58,7 +58,7 @@ const std::vector<Source>& sources() {
        {}},
       {"posts",
        "posts of users and who follows whom; data.path: a folder with posts.csv and follows.csv; "
-       "without, a synthetic set of 94,000 posts",
+       "without it, a synthetic set of 94,000 posts",
        Origin::own,
        SampleKind::posts,
        load_posts,
@@ -95,9 +95,8 @@ const Source& find_source(const std::string& name) {
     if (source.name == name) return source;
     names.push_back(source.name);
   }
-  throw UserError(
-      "data.name = '{}' is not a data set known here; {} ('lockstep data list' shows all)", name,
-      suggestion(name, names));
+  throw UserError("data.name = '{}' is not a known data set; {} ('lockstep data list' shows all)",
+                  name, suggestion(name, names));
 }
 
 std::string size_text(const SourceData& data) {
@@ -113,8 +112,8 @@ std::string own_files_text(const DataConfig& config, const SourceData& data) {
 void expect_no_path(const DataConfig& config, const std::string& source_of_own_data) {
   if (!config.path.empty())
     throw UserError(
-        "data.name = '{}' comes with the program and takes no data.path ('{}'); for your own files "
-        "set data.name = '{}'",
+        "data.name = '{}' is shipped with the program and takes no data.path ('{}'); for your own "
+        "files set data.name = '{}'",
         config.name, config.path, source_of_own_data);
 }
 

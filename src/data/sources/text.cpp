@@ -24,7 +24,7 @@ TokenFile::Parts cut_text(const std::vector<int32_t>& tokens, const DataConfig& 
   const int64_t validation =
       config.validation != 0 ? part_size(config.validation, all, "data.validation") : 0;
   if (test + validation >= all)
-    throw UserError("data.test and data.validation leave nothing of {} tokens to train on",
+    throw UserError("data.test and data.validation leave none of {} tokens to train on",
                     with_commas(all));
   const auto first = tokens.begin(), middle = tokens.end() - test - validation,
              last = tokens.end() - test;

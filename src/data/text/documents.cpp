@@ -37,8 +37,8 @@ constexpr const char* split_key = "data.split_column";
   throw UserError(
       "{} has no column '{}', which {} names{}; its columns are {}{}", where, column, key,
       close.empty() ? "" : fmt::format("; did you mean '{}'?", close), join(known, ", "),
-      key == split_key ? "; set data.split_column to the one that says train, valid or test, or to "
-                         "\"\", and data.validation and data.test to shares"
+      key == split_key ? "; set data.split_column to the column with train, valid or test, or to "
+                         "\"\" and use data.validation and data.test"
                        : "");
 }
 

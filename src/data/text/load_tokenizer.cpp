@@ -22,7 +22,7 @@ Tokenizer load_tokenizer(const std::string& name, const Say& say) {
   if (name.empty())
     throw UserError(
         "data.tokenizer is empty; expected \"bytes\", \"gpt2\" or a folder with vocab.json and "
-        "merges.txt, or model.from, which brings one");
+        "merges.txt; or set model.from to a model that includes one");
   if (!fs::is_directory(name))
     throw UserError(
         "data.tokenizer = \"{}\" is neither \"bytes\" nor \"gpt2\" nor a folder with vocab.json "

@@ -53,11 +53,11 @@ TokenFile::TokenFile(const fs::path& path) {
   close(file);
   if (!mapped_ || mapped_ == MAP_FAILED) {
     mapped_ = nullptr;
-    throw Failure("{} is not a file of tokens", path.string());
+    throw Failure("{} is not a token file", path.string());
   }
   if (const std::string found = damage(); !found.empty()) {
     munmap(mapped_, length_);
-    throw Failure("{} is not a whole file of tokens: {}", path.string(), found);
+    throw Failure("{} is not a valid token file: {}", path.string(), found);
   }
 }
 
@@ -65,14 +65,14 @@ std::string TokenFile::damage() const {
   const Head& h = head();
   if (std::memcmp(h.magic, magic, sizeof(magic)) != 0 || (h.bytes != 2 && h.bytes != 4) ||
       h.vocabulary < 1 || h.vocabulary > INT32_MAX)
-    return "its first bytes are not those of one";
+    return "its header is wrong";
   uint64_t total = 0;
   for (const uint64_t count : h.counts) {
-    if (count > length_) return "it promises more tokens than it has bytes";
+    if (count > length_) return "its header promises more tokens than the file has bytes";
     total += count;
   }
   if (length_ != sizeof(Head) + total * h.bytes)
-    return fmt::format("it has {} bytes, {} tokens were expected", length_, total);
+    return fmt::format("it has {} bytes; its header promises {} tokens", length_, total);
   const auto* tokens = static_cast<const uint8_t*>(mapped_) + sizeof(Head);
   const uint32_t highest =
       h.bytes == 2 ? highest_of<uint16_t>(tokens, total) : highest_of<uint32_t>(tokens, total);

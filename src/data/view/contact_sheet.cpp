@@ -24,7 +24,7 @@ Image contact_sheet(const ImageDataset& images, std::span<const int64_t> rows, i
   const int64_t step_down = tile.height() * scale + gap, step_across = tile.width() * scale + gap;
   const int64_t height = lines * step_down + gap, width = columns * step_across + gap;
   if (height > (int64_t{64} << 20) / width)
-    throw UserError("{} images of {} make a sheet of {} x {} pixels; ask for fewer", count,
+    throw UserError("{} images of {} make a sheet of {} x {} pixels; choose fewer", count,
                     tile.text(), width, height);
   const int64_t channels = tile.channels() == 3 ? 3 : 1;
   Image sheet{Shape{height, width, channels}, {}};

@@ -227,7 +227,7 @@ function lanes(title, events) {
     };
     bar.onpointerleave = () => { tip.hidden = true; };
   }
-  svgNode("text", { x: left, y: height - 4 }, svg).textContent = `${shown(until - from)} ms from left to right`;
+  svgNode("text", { x: left, y: height - 4 }, svg).textContent = `${shown(until - from)} ms in total`;
   figure.append(svg);
   const legend = htmlNode("div", { class: "legend" });
   names.forEach((name, i) => {

@@ -64,12 +64,12 @@ if (runs.length) {
     main.append(chartsOf(report.charts));
   }
   if (report.shares.length) {
-    heading("Where the time of ranks goes");
+    heading("How ranks spend their time");
     main.append(htmlNode("div", { class: "charts" }, stackedBars({ title: "Share of a step", parts: ["computing", "communication", "waiting", "loading"], rows: report.shares })));
   }
   for (const text of report.diagnoses) main.append(htmlNode("p", { class: "warning" }, text));
   for (const run of report.details.filter((r) => r.lanes.length)) {
-    heading(`What ranks did: ${run.name}`);
+    heading(`Timeline of ranks: ${run.name}`);
     main.append(lanes("A few steps, one lane per rank", run.lanes));
   }
   heading("Configuration and machine");
