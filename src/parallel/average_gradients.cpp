@@ -23,13 +23,15 @@ class AverageGradientsPerEpoch final : public Strategy {
     worker.gradients(source, mine, all, false, result, buckets_.get());
     const double before = worker.clock.seconds();
     const GradientBuckets::Times times = buckets_->finish();
-    worker.note("communication", before);
     result.times.compute = result.gradient_seconds - times.held_up;
     result.times.exposed = times.exposed;
     result.times.waiting = times.waiting;
     Communicator& ranks = worker.groups.data;
     if (ranks.size() > 1) buckets_->tail().put_into(result);
+    const double start = worker.clock.seconds();
     worker.reduce_touched([&](std::span<float> part) { return ranks.all_reduce(part, part); });
+    if (ranks.size() > 1) result.times.exposed += worker.clock.seconds() - start;
+    worker.note("communication", before);
     worker.update(result);
     return result;
   }

@@ -95,9 +95,12 @@ void Worker::update(StepResult& result) {
   result.times.compute += clock.seconds() - start;
 }
 
-int64_t bytes_a_step(const Parameters& parameters) {
+int64_t bytes_per_step(const Parameters& parameters, bool whole_arrays) {
   size_t floats = 0;
-  for (const auto [begin, count] : parameters.active()) floats += count;
+  if (whole_arrays)
+    floats = parameters.weights().size();
+  else
+    for (const auto [begin, count] : parameters.active()) floats += count;
   return static_cast<int64_t>(floats * sizeof(float));
 }
 

@@ -64,7 +64,8 @@ struct Worker {
   }
 };
 
-// Bytes of gradients per step; with sparse inputs those of rows touched in the last step.
-int64_t bytes_a_step(const Parameters& parameters);
+// Bytes of gradients that a rank exchanges per step. With sparse inputs those of rows touched in
+// the last step, unless the strategy sends whole arrays.
+int64_t bytes_per_step(const Parameters& parameters, bool whole_arrays = false);
 
 }  // namespace lockstep

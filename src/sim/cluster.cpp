@@ -266,6 +266,18 @@ void disturb(Cluster& cluster, const std::string& assignments) {
   check_stragglers(cluster, "--disturb ");
 }
 
+std::string identity(const Cluster& c) {
+  std::string text =
+      fmt::format("{} {} link {} {} uplink {} {} leaf {} spines {} shape {} cpu {}", c.name,
+                  to_text(c.topology), c.link.bandwidth, c.link.latency, c.uplink.bandwidth,
+                  c.uplink.latency, c.leaf, c.spines, fmt::join(c.shape, "x"), c.message_cpu);
+  for (const NodeKind& k : c.kinds)
+    text += fmt::format(" node {} {} {} {} {}", k.count, k.cores, k.speed, k.memory, k.sockets);
+  const Disturbance& d = c.disturbance;
+  return text + fmt::format(" disturbance {} {} {} {} {}", d.noise, d.stragglers, d.straggler_speed,
+                            d.fails_at, d.restart);
+}
+
 Cluster machine_cluster(const std::string& machine, int cores, double memory, int sockets) {
   Cluster c;
   c.name = this_machine_cluster;

@@ -66,6 +66,9 @@ Cluster parse_cluster(const std::string& text, const std::string& source);
 // Applies settings such as "noise=0.1"; several are separated by commas.
 void disturb(Cluster& cluster, const std::string& assignments);
 
+// All values of the cluster as text: two clusters with the same text give the same predictions.
+std::string identity(const Cluster& cluster);
+
 // One node: the profile's machine.
 Cluster machine_cluster(const std::string& machine, int cores, double memory, int sockets = 1);
 

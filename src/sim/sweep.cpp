@@ -22,14 +22,14 @@ std::string key_of(const RunConfig& c, int64_t ranks) {
                      c.device.threads, c.train.batch);
 }
 
-// Digest of configuration, profile, engine and the cluster's name, size and link. Kept predictions
-// with another digest are ignored.
+// Digest of everything that predictions rest on: configuration, profile, cluster and options. Kept
+// predictions with another digest are ignored.
 std::string origin(const RunConfig& config, const Predictor& predictor) {
-  const Cluster& c = predictor.cluster;
-  const std::string text =
-      fmt::format("{} {} {} {} {} {} {} {}", to_toml(config), predictor.profile.machine,
-                  predictor.profile.measured, c.name, c.nodes(), c.link.bandwidth, c.link.latency,
-                  predictor.how.engine == Engine::simgrid ? "simgrid" : "analytic");
+  const SimulateOptions& how = predictor.how;
+  const std::string text = fmt::format(
+      "{}\n{}\n{}\n{}\n{} {} {}", to_toml(config), predictor.profile.machine,
+      predictor.profile.measured, identity(predictor.cluster),
+      how.engine == Engine::simgrid ? "simgrid" : "analytic", how.collectives, how.loading);
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 

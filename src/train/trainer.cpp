@@ -261,7 +261,8 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
 ParallelFigures Trainer::parallel_figures() {
   const std::vector<RankTimes> all = gather_times(ranks_, times_, config_.device.threads);
   ParallelFigures figures =
-      summarise(all, replica_.training_ranks, at_.global_step, bytes_a_step(replica_.parameters),
+      summarise(all, replica_.training_ranks, at_.global_step,
+                bytes_per_step(replica_.parameters, replica_.traits.sends_whole_arrays),
                 feed_.share(0).all, config_.parallel.strategy);
   figures.backend = ranks_.backend();
   figures.own = gather_figures(ranks_, replica_.strategy->figures());

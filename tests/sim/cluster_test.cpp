@@ -86,6 +86,42 @@ struct Mistake {
   const char *node, *network, *expected;
 };
 
+// Predictions that a sweep has kept count only for the same cluster.
+TEST(Clusters, HaveAnIdentityThatEveryValueChanges) {
+  const Cluster base = test_cluster();
+  EXPECT_EQ(identity(base), identity(test_cluster()));
+  const std::vector<void (*)(Cluster&)> changes = {
+      [](Cluster& c) { c.name = "other"; },
+      [](Cluster& c) { c.topology = Topology::torus; },
+      [](Cluster& c) { c.link.bandwidth *= 2; },
+      [](Cluster& c) { c.link.latency *= 2; },
+      [](Cluster& c) { c.uplink.bandwidth = 1; },
+      [](Cluster& c) { c.uplink.latency = 1; },
+      [](Cluster& c) { c.leaf = 7; },
+      [](Cluster& c) { c.spines = 7; },
+      [](Cluster& c) {
+        c.shape = {2, 3};
+      },
+      [](Cluster& c) { c.message_cpu = 1; },
+      [](Cluster& c) { c.kinds[0].count += 1; },
+      [](Cluster& c) { c.kinds[0].cores += 1; },
+      [](Cluster& c) { c.kinds[0].speed *= 2; },
+      [](Cluster& c) { c.kinds[0].memory *= 2; },
+      [](Cluster& c) { c.kinds[0].sockets += 1; },
+      [](Cluster& c) { c.kinds.push_back(c.kinds[0]); },
+      [](Cluster& c) { c.disturbance.noise = 0.1; },
+      [](Cluster& c) { c.disturbance.stragglers = 1; },
+      [](Cluster& c) { c.disturbance.straggler_speed = 0.1; },
+      [](Cluster& c) { c.disturbance.fails_at = 1; },
+      [](Cluster& c) { c.disturbance.restart = 1; },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Cluster changed = base;
+    changes[i](changed);
+    EXPECT_NE(identity(changed), identity(base)) << "change " << i;
+  }
+}
+
 TEST(Clusters, SayWhatIsWrongAndWhere) {
   const Mistake mistakes[] = {
       {"count = 0\ncores = 2\nmemory_gb = 8", good_network, "node.count = 0 is not possible"},

@@ -297,7 +297,8 @@ NetworkCosts measure_network(const RunConfig& given, const DataSplits& data, int
 
   NetworkCosts costs;
   costs.rows = held.micro_batch;
-  costs.parameters = bytes_a_step(all[0]->plain.parameters()) / static_cast<int64_t>(sizeof(float));
+  costs.parameters =
+      bytes_per_step(all[0]->plain.parameters()) / static_cast<int64_t>(sizeof(float));
   const StepCost around = cost_around_kernels(config, data, held, *all[0]);
   for (const int ranks : counts) {
     StepCost c = cost_of(all, ranks, steps, around);

@@ -145,7 +145,11 @@ class PointRun {
 std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, bool trace) {
   const int64_t ranks = config_.parallel.ranks;
   const bool analytic = options_.engine == Engine::analytic;
-  const bool meet_each_step = traits_of(config_.parallel).meets_each_step;
+  const StrategyTraits traits = traits_of(config_.parallel);
+  const bool meet_each_step = traits.meets_each_step;
+  if (analytic && traits.servers > 0 && !meet_each_step)
+    throw UserError(
+        "the analytic engine does not simulate asynchronous servers; use --engine simgrid");
   const SimulatedJob job{.cluster = cluster_,
                          .profile = profile_,
                          .nodes = cluster_.place(static_cast<int>(ranks), point_.per_node),
@@ -162,7 +166,7 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
     CostedDevice device(cost, costs_.rows, costs_.parameters, time);
     StepProbe probe(config_, held_, shares_.all, rank.ranks, device, rank.clock);
     const double a_row = options_.loading ? cost.load : 0;
-    const bool whole_arrays = held_.sparse && traits_of(config_.parallel).sends_whole_arrays;
+    const bool whole_arrays = held_.sparse && traits.sends_whole_arrays;
     const double per_micro_batch = whole_arrays ? cost.after_whole_arrays : 0;
     probe.before_micro_batch([=, &rank](int64_t rows) {
       rank.clock.spend(a_row * static_cast<double>(rows) + per_micro_batch);

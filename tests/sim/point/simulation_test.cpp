@@ -456,6 +456,19 @@ TEST(Numerics, VirtualRanksLearnTheSameForAnyNumberOfRanks) {
   }
 }
 
+TEST(Simulation, ClosedFormsRefuseAsynchronousServers) {
+  FixedProfile fixed;
+  RunConfig config = with_strategy(fixed.config, "parameter-server");
+  config.parallel.asynchronous = true;
+  const Cluster cluster = test_cluster();
+  expect_user_error(
+      [&] {
+        simulate_point(place_point(config, cluster, 4, 4, false), fixed.data, fixed.profile,
+                       cluster, {.engine = Engine::analytic});
+      },
+      {"asynchronous servers", "--engine simgrid"});
+}
+
 TEST(Numerics, AsynchronousServersFollowVirtualTimeReproducibly) {
   FixedProfile fixed;
   const ScratchFolder folder(fs::temp_directory_path());
