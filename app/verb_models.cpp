@@ -21,7 +21,7 @@ struct Options {
   std::string config;
   std::vector<std::string> changes;
   std::string input;
-  int64_t ranks = 1;
+  int64_t ranks = 0;  // 0: as configured
   bool json = false;
 };
 
@@ -141,7 +141,7 @@ nlohmann::ordered_json to_json(const RunConfig& config, const Network& network) 
 void models(const Options& options) {
   if (!options.config.empty()) {
     RunConfig config = find_config(options.config, options.changes);
-    config.parallel.ranks = std::max(config.parallel.ranks, options.ranks);
+    if (options.ranks > 0) config.parallel.ranks = options.ranks;
     const Network network(config.model.layers, input_shape(config, options.input));
     fmt::print("{}",
                options.json ? to_json(config, network).dump(2) + "\n" : summary(config, network));

@@ -65,7 +65,7 @@ std::vector<Entry>& entries() {
        make<Unembed>},
       {{"gpt2",
         "gpt2[-medium|-large|-xl] [layers N] [heads N] [width N] [context N] [vocabulary N] "
-        "[dropout RATE] [recompute]",
+        "[dropout RATE] [recompute] [lora RANK] [alpha A] [on MATRIX+MATRIX]",
         "a whole GPT-2"},
        nullptr},
       {{"residual", "residual(LINE; LINE; ... [| SHORTCUT])",

@@ -41,7 +41,12 @@ std::string run_apart(const std::function<std::string()>& work) {
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Failure("cannot make a pipe: {}", std::strerror(errno));
   std::fflush(nullptr);
   const pid_t child = ::fork();
-  if (child < 0) throw Failure("cannot start a process: {}", std::strerror(errno));
+  if (child < 0) {
+    const std::string reason = std::strerror(errno);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    throw Failure("cannot start a process: {}", reason);
+  }
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::close(ends[0]);

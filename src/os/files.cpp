@@ -122,12 +122,14 @@ std::vector<uint8_t> read_maybe_gzip(const fs::path& path, uint64_t limit) {
   if (inflateInit2(&stream, 15 + 16) != Z_OK) throw Failure("cannot start zlib");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> ended(&stream, inflateEnd);
   stream.next_in = raw.data();
-  stream.avail_in = static_cast<uInt>(raw.size());
   std::vector<uint8_t> content;
   content.reserve(std::min<uint64_t>(limit, uint64_t{raw.size()} * 6));
   std::vector<uint8_t> chunk(1 << 18);
   int state = Z_OK;
   while (state != Z_STREAM_END) {
+    // zlib counts in 32 bits: files of more than 4 GB are handed over in parts.
+    const auto left = static_cast<uint64_t>(raw.data() + raw.size() - stream.next_in);
+    stream.avail_in = static_cast<uInt>(std::min<uint64_t>(left, 1 << 30));
     stream.next_out = chunk.data();
     stream.avail_out = static_cast<uInt>(chunk.size());
     state = inflate(&stream, Z_NO_FLUSH);

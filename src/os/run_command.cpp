@@ -79,6 +79,8 @@ void run_command(const std::vector<std::string>& words, const fs::path& folder,
       ::kill(-pid, SIGKILL);
       while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
       }
+      if (asked)
+        throw Failure("{} did not end within 30 s of being asked to, and was killed", words[0]);
       throw Failure("{} took longer than {} s and was stopped", words[0],
                     std::chrono::duration<double>(limit).count());
     }

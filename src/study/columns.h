@@ -13,7 +13,7 @@ struct ColumnKind {
   std::string name, title, description;
   bool percentage = false;  // a fraction, shown × 100
   RelativeTo relative = RelativeTo::nothing;
-  std::string above_figures;  // title of figures; "": same as `title`
+  std::string above_figures = {};  // title of figures; "": same as `title`
 
   const std::string& figure_title() const { return above_figures.empty() ? title : above_figures; }
 };

@@ -59,10 +59,11 @@ class Deadline {
           if (done_.wait_for(lock, std::chrono::duration<double>(seconds),
                              [this] { return over_; }))
             return;
-          fmt::print(stderr,
-                     "lockstep: {} did not end within {:.0f} s (parallel.timeout); did all ranks "
-                     "start, and are all of them still running?\n",
-                     what, seconds);
+          fmt::print(
+              stderr,
+              "lockstep: {} did not finish within {:.0f} s; did all ranks start, and are all "
+              "of them still running?\n",
+              what, seconds);
           std::fflush(stderr);
           std::_Exit(1);
         }) {}
@@ -395,7 +396,7 @@ void send_eagerly() {
 
 std::unique_ptr<Communicator> join(double timeout) {
   send_eagerly();
-  const Deadline deadline(timeout, "the start of MPI");
+  const Deadline deadline(timeout, "starting MPI (limit: parallel.timeout)");
   int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED)
@@ -407,7 +408,7 @@ std::unique_ptr<Communicator> join(double timeout) {
 }
 
 void leave() {
-  const Deadline deadline(60, "the end of MPI");
+  const Deadline deadline(60, "ending MPI");
   MPI_Finalize();
 }
 
