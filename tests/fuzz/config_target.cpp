@@ -32,7 +32,7 @@ void read(const std::string& input) {
 
 std::vector<std::string> seeds() {
   std::vector<std::string> all = repository_files("presets");
-  for (const std::string& changes :
+  for (const char* changes :
        {"--set train.epochs=3\n--set optimizer.lr=1e-3\n", "--set name=a \"b\" \\n c\n",
         "--set model.layers=[\"dense 3\"]\n--set parallel.ranks=2\n"})
     all.push_back(all.front() + "\n" + changes);

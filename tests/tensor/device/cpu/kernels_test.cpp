@@ -239,9 +239,10 @@ TEST(CpuDropout, DropsTheSameUnitsAsTheReference) {
 
 TEST(CpuNorm, AgreesWithTheReference) {
   for (const NormKind kind : {NormKind::batch, NormKind::layer})
-    for (const int64_t channels : {1, 5, 16, 40})
+    for (const int64_t channels : {1, 2, 5, 16, 40})
       for (const bool relu : {false, true})
         for (const bool training : {true, false}) {
+          if (kind == NormKind::layer && channels == 1) continue;  // see below
           const int64_t size = 6 * channels;
           check(
               NormSpec{
@@ -254,6 +255,15 @@ TEST(CpuNorm, AgreesWithTheReference) {
                .state = 2 * aligned_floats(channels)},
               fmt::format("norm of {} channels", channels), training);
         }
+}
+
+// One channel is its own mean: all that is left of the gradient is rounding, times 1 / sqrt(1e-5).
+TEST(CpuNorm, OfLayersWithOneChannelHasNoInputGradient) {
+  const Sizes sizes{.batch = 9, .rows = 9, .in = 6, .out = 6, .weights = 2 * aligned_floats(1)};
+  CpuDevice device(1);
+  const auto kernel =
+      device.prepare(NormSpec{.batch = 9, .positions = 6, .channels = 1, .kind = NormKind::layer});
+  for (const float dx : run_kernel(*kernel, sizes, Inputs(sizes)).dx) EXPECT_NEAR(dx, 0, 2e-5);
 }
 
 TEST(CpuNorm, KeepsItsPrecisionWhenTheMeanIsLarge) {

@@ -79,11 +79,12 @@ void pack_rows(const float* b, int64_t stride, int64_t columns, int64_t depth, f
 
 // The same for row-major a: to[strip][i][6].
 void pack_row_strips(const float* a, int64_t rows, int64_t stride, int64_t depth, float* to) {
-  const hn::CappedTag<float, 4> d4;
   for (int64_t first = 0; first < rows; first += tile_rows, to += depth * tile_rows) {
     const int64_t count = std::min(rows - first, tile_rows);
     const float* from = a + first * stride;
     int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR  // which has no vectors of four
+    const hn::CappedTag<float, 4> d4;
     if (count == tile_rows && hn::Lanes(d4) == 4) {
       for (; i + 4 <= depth; i += 4) {  // transposes 6 × 4 values in registers
         const auto r0 = hn::LoadU(d4, from + i), r1 = hn::LoadU(d4, from + stride + i);
@@ -106,6 +107,7 @@ void pack_row_strips(const float* a, int64_t rows, int64_t stride, int64_t depth
         hn::StoreU(hn::UpperHalf(d2, high), d2, t + 22);
       }
     }
+#endif
     for (; i < depth; ++i)
       for (int64_t r = 0; r < count; ++r) to[i * tile_rows + r] = from[r * stride + i];
   }

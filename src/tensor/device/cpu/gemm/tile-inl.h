@@ -142,8 +142,9 @@ HWY_INLINE void with_rows(int64_t rows, const Body& body) {
 // transpose of `columns` rows of `from` as a panel. Works in 4 × 4 blocks.
 HWY_INLINE void transpose_panel(const float* from, int64_t stride, int64_t columns, int64_t count,
                                 float* to, int64_t width) {
-  const hn::CappedTag<float, 4> d4;
   int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR  // which has no vectors of four
+  const hn::CappedTag<float, 4> d4;
   if (hn::Lanes(d4) == 4) {
     for (; j + 4 <= columns; j += 4) {
       const float* f = from + j * stride;
@@ -163,6 +164,7 @@ HWY_INLINE void transpose_panel(const float* from, int64_t stride, int64_t colum
         for (int64_t q = 0; q < 4; ++q) to[i * width + j + q] = f[q * stride + i];
     }
   }
+#endif
   for (; j < columns; ++j)
     for (int64_t i = 0; i < count; ++i) to[i * width + j] = from[j * stride + i];
   for (; j < width; ++j)
