@@ -128,9 +128,9 @@ std::unique_ptr<UpdateKernel> CostedDevice::prepare(const UpdateSpec& spec) {
       clock_, inside_ ? inside_->prepare(spec) : nullptr);
 }
 
-double CostedDevice::of_parameters(size_t floats, double a_step, double whole) const {
+double CostedDevice::of_parameters(size_t floats, double per_step, double whole) const {
   const auto count = static_cast<double>(floats), active = static_cast<double>(parameters_);
-  return count > active && whole > 0 ? count * whole : count * a_step / active;
+  return count > active && whole > 0 ? count * whole : count * per_step / active;
 }
 
 DeviceMemory CostedDevice::allocate(size_t bytes) {

@@ -34,7 +34,7 @@ class CostedDevice final : public HostMemoryDevice {
  private:
   // Seconds for `floats` floats: some of those that a step updates, or a whole array of more than
   // these.
-  double of_parameters(size_t floats, double a_step, double whole) const;
+  double of_parameters(size_t floats, double per_step, double whole) const;
 
   StepCost cost_;
   int64_t rows_, parameters_;

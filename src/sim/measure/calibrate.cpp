@@ -71,7 +71,7 @@ void measure_tables(Profile& profile, int attempts, bool replace, const Say& say
   keep_tables(profile.threads, profile.threads_quietness, fresh.threads, fresh.threads_quietness,
               replace);
   keep_tables(profile.mpi, profile.mpi_quietness, fresh.mpi, fresh.mpi_quietness, replace);
-  profile.arithmetic = watch.quickest();
+  profile.arithmetic = watch.fastest();
   ++profile.new_measurements;
 }
 
@@ -110,7 +110,7 @@ NetworkCosts measure_now(const SimulatedPoint& point, const DataSplits& data, Pr
         else
           best.keep_better(last);
       });
-  profile.arithmetic = watch.quickest();
+  profile.arithmetic = watch.fastest();
   ++profile.new_measurements;
   return best;
 }

@@ -100,7 +100,7 @@ Arithmetic ThisMachine::arithmetic() const {
   for (std::thread& thread : threads) thread.join();
   Arithmetic all;
   for (const Arithmetic& one : of_cores) {
-    all.quickest = std::max(all.quickest, one.quickest);
+    all.fastest = std::max(all.fastest, one.fastest);
     all.mean += one.mean / static_cast<double>(of_cores.size());
   }
   return all;
@@ -117,12 +117,12 @@ Quietness DisturbanceWatch::end(double spread) {
   const double wall = std::max(1e-3, machine_.now() - began_);
   const Arithmetic last = machine_.arithmetic();
   for (const Arithmetic& one : {first_, last})
-    if (quickest_ == 0 || one.quickest < quickest_) quickest_ = one.quickest;
+    if (fastest_ == 0 || one.fastest < fastest_) fastest_ = one.fastest;
 
   const double cores = machine_.cores(), busy = after.busy - before_.busy;
   const double others = std::max(0.0, busy - (after.own - before_.own)) / wall;
   const double stolen = (after.stolen - before_.stolen) / std::max(busy, wall);
-  const double longer = std::max(first_.mean, last.mean) / quickest_;
+  const double longer = std::max(first_.mean, last.mean) / fastest_;
   std::vector<std::string> reasons;
   if (others > std::max(most_of_others_core, most_of_others * cores))
     reasons.push_back(fmt::format("other programs used {:.2f} of {} cores", others, cores));
@@ -140,8 +140,8 @@ Quietness DisturbanceWatch::end(double spread) {
   return {fmt::format("{}", fmt::join(reasons, ", ")), std::min(slowdown, largest_slowdown)};
 }
 
-bool is_quiet_now(const ObservedMachine& machine, double quickest_arithmetic) {
-  DisturbanceWatch watch(machine, quickest_arithmetic);
+bool is_quiet_now(const ObservedMachine& machine, double fastest_arithmetic) {
+  DisturbanceWatch watch(machine, fastest_arithmetic);
   watch.begin();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   return watch.end().quiet();

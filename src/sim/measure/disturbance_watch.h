@@ -13,8 +13,8 @@ struct CoreSeconds {
 
 // Time of a fixed computation, repeated on all cores at the same time. Seconds per repetition.
 struct Arithmetic {
-  double quickest = 0;  // undisturbed
-  double mean = 0;      // longer if programs share a core
+  double fastest = 0;  // undisturbed
+  double mean = 0;     // longer if programs share a core
 };
 
 // What a DisturbanceWatch observes; tests use a fake machine.
@@ -39,27 +39,27 @@ class ThisMachine final : public ObservedMachine {
 // or by something that only shows in the times of arithmetic and of the measured steps.
 class DisturbanceWatch {
  public:
-  // `quickest`: fastest known Arithmetic; 0: unknown.
-  explicit DisturbanceWatch(const ObservedMachine& machine, double quickest = 0)
-      : machine_(machine), quickest_(quickest) {}
+  // `fastest`: fastest known Arithmetic; 0: unknown.
+  explicit DisturbanceWatch(const ObservedMachine& machine, double fastest = 0)
+      : machine_(machine), fastest_(fastest) {}
 
   void begin();
   // `spread`: relative excess of the median of the measured steps over an undisturbed step.
   Quietness end(double spread = 0);
 
-  double quickest() const { return quickest_; }
+  double fastest() const { return fastest_; }
   double now() const { return machine_.now(); }
 
  private:
   const ObservedMachine& machine_;
-  double quickest_;
+  double fastest_;
   double began_ = 0;
   CoreSeconds before_;
   Arithmetic first_;
 };
 
 // Short check, made before a disturbed measurement is repeated.
-bool is_quiet_now(const ObservedMachine& machine, double quickest_arithmetic);
+bool is_quiet_now(const ObservedMachine& machine, double fastest_arithmetic);
 
 // Measures until undisturbed, at most `attempts` times, and does not repeat after 10 seconds.
 // `measure` returns the spread of its samples; `keep` is called after each measurement with its

@@ -74,15 +74,15 @@ struct Rank {
     }
     append(s.losses, timed.losses(), 0);
     // With sparse inputs a step has many of these: use their sum per step.
-    const auto a_step = [&](const std::vector<double>& all) {
+    const auto per_step = [&](const std::vector<double>& all) {
       return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(steps);
     };
     if (timed.updates().size() == static_cast<size_t>(steps)) {
       append(s.updates, timed.updates(), 0);
       append(s.norms, timed.norms(), 0);
     } else {
-      s.updates.push_back(a_step(timed.updates()));
-      s.norms.push_back(a_step(timed.norms()));
+      s.updates.push_back(per_step(timed.updates()));
+      s.norms.push_back(per_step(timed.norms()));
     }
   }
 };
@@ -174,7 +174,7 @@ DeviceMemory written_memory(Device& device, size_t floats) {
 }
 
 // Copies gradients as they are stored: with sparse inputs, scattered rows.
-double copy_seconds_a_float(Device& device, const Parameters& parameters) {
+double copy_seconds_per_float(Device& device, const Parameters& parameters) {
   const WallClock clock;
   const std::vector<Parameters::Span> spans = parameters.active();
   const DeviceMemory memory = written_memory(device, parameters.gradients().size());
@@ -192,7 +192,7 @@ double copy_seconds_a_float(Device& device, const Parameters& parameters) {
 }
 
 // Update by a parameter server: the whole arrays, whichever rows were touched.
-double whole_update_seconds_a_float(const RunConfig& config, Device& device, size_t floats) {
+double whole_update_seconds_per_float(const RunConfig& config, Device& device, size_t floats) {
   const WallClock clock;
   const DeviceMemory weights = written_memory(device, floats),
                      gradients = written_memory(device, floats);
@@ -217,7 +217,7 @@ double seconds_after_whole_arrays(StepProbe& probe) {
   return std::max(0.0, median(after) - median(usual));
 }
 
-double load_seconds_a_row(const RunConfig& config, const DataSplits& data, int64_t micro_batch) {
+double load_seconds_per_row(const RunConfig& config, const DataSplits& data, int64_t micro_batch) {
   if (config.data.workers > 0) return 0;  // workers load while ranks compute
   const WallClock clock;
   BatchLoader loader(*data.train, micro_batch, 1, false, 0);
@@ -244,10 +244,10 @@ StepCost cost_around_kernels(const RunConfig& config, const DataSplits& data,
   StepCost c;
   c.add = seconds_of(clock, 0.02, [&] { device.add(a.floats(), b.floats()); }) /
           static_cast<double>(summed);
-  c.load = load_seconds_a_row(config, data, held.micro_batch);
-  c.copy = copy_seconds_a_float(device, parameters);
+  c.load = load_seconds_per_row(config, data, held.micro_batch);
+  c.copy = copy_seconds_per_float(device, parameters);
   if (held.sparse) {
-    c.whole_update = whole_update_seconds_a_float(config, device, floats);
+    c.whole_update = whole_update_seconds_per_float(config, device, floats);
     c.after_whole_arrays = seconds_after_whole_arrays(rank.plain);
   }
   return c;

@@ -57,12 +57,12 @@ std::vector<std::string> cautions_for(const PredictedFrom& from, const Predictio
         "threads)",
         threads, profile.cores, profile.cores, known_scaling(point, data, profile).serial * 100));
   if (!cluster.is_this_machine) {
-    double slowest = 1e300, quickest = 0;
+    double slowest = 1e300, fastest = 0;
     for (int i = 0; i < point.nodes; ++i) {
       slowest = std::min(slowest, cluster.node(i).speed);
-      quickest = std::max(quickest, cluster.node(i).speed);
+      fastest = std::max(fastest, cluster.node(i).speed);
     }
-    if (slowest != 1 || quickest != 1)
+    if (slowest != 1 || fastest != 1)
       cautions.push_back(
           fmt::format("another processor: times measured on {} are divided by the cluster file's "
                       "node.speed ({})",

@@ -165,11 +165,11 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
                    analytic && meet_each_step ? shares_.training : 1);
     CostedDevice device(cost, costs_.rows, costs_.parameters, time);
     StepProbe probe(config_, held_, shares_.all, rank.ranks, device, rank.clock);
-    const double a_row = options_.loading ? cost.load : 0;
+    const double per_row = options_.loading ? cost.load : 0;
     const bool whole_arrays = held_.sparse && traits.sends_whole_arrays;
     const double per_micro_batch = whole_arrays ? cost.after_whole_arrays : 0;
     probe.before_micro_batch([=, &rank](int64_t rows) {
-      rank.clock.spend(a_row * static_cast<double>(rows) + per_micro_batch);
+      rank.clock.spend(per_row * static_cast<double>(rows) + per_micro_batch);
     });
     RankOutcome& mine = outcomes[static_cast<size_t>(rank.ranks.rank())];
     if (trace) probe.record(mine.trace);
@@ -187,11 +187,11 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
       return packed(outcomes);
     }));
   const StepCost cost = of_ranks_.of_slowest_rank(0);
-  const double update_a_float = cost.whole_update > 0
-                                    ? cost.whole_update
-                                    : cost.update / static_cast<double>(costs_.parameters);
+  const double update_per_float = cost.whole_update > 0
+                                      ? cost.whole_update
+                                      : cost.update / static_cast<double>(costs_.parameters);
   expect_untouched_buffers();
-  run_analytically(job, {update_a_float, cost.add}, rank_main);
+  run_analytically(job, {update_per_float, cost.add}, rank_main);
   outcomes.resize(1);
   return outcomes;
 }

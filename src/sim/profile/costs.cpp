@@ -104,7 +104,7 @@ ThreadScaling thread_scaling(const NetworkCosts& one, const NetworkCosts& most,
   return {std::clamp((ratio - shortest) / (1 - shortest), 0.0, 1.0)};
 }
 
-void SizeTable::keep_quicker(const SizeTable& other) {
+void SizeTable::keep_faster(const SizeTable& other) {
   for (size_t i = 0; i < points_.size() && i < other.points_.size(); ++i)
     if (points_[i].first == other.points_[i].first)
       points_[i].second = std::min(points_[i].second, other.points_[i].second);

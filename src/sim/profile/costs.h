@@ -83,7 +83,7 @@ class SizeTable {
   void add(double bytes, double seconds) { points_.emplace_back(bytes, seconds); }
   bool empty() const { return points_.empty(); }
   double at(double bytes) const;
-  void keep_quicker(const SizeTable& other);  // where both have the same sizes
+  void keep_faster(const SizeTable& other);  // where both have the same sizes
   double largest() const { return points_.empty() ? 0 : points_.back().first; }
   const std::vector<std::pair<double, double>>& points() const { return points_; }
 

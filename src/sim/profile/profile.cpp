@@ -53,7 +53,7 @@ Json to_json(const StepCost& c) {
           {"copy", c.copy},
           {"whole_update", c.whole_update},
           {"after_whole_arrays", c.after_whole_arrays},
-          {"load_a_row", c.load},
+          {"load_per_row", c.load},
           {"typical", c.typical},
           {"low", c.low},
           {"high", c.high}};
@@ -78,7 +78,7 @@ StepCost step_from(const Json& json) {
   c.copy = json.at("copy").get<double>();
   c.whole_update = json.at("whole_update").get<double>();
   c.after_whole_arrays = json.at("after_whole_arrays").get<double>();
-  c.load = json.at("load_a_row").get<double>();
+  c.load = json.at("load_per_row").get<double>();
   c.typical = json.at("typical").get<double>();
   c.low = json.at("low").get<double>();
   c.high = json.at("high").get<double>();
@@ -103,7 +103,7 @@ void keep_quicker_tables(std::map<std::string, SizeTable>& known,
                          const std::map<std::string, SizeTable>& other) {
   for (const auto& [operation, table] : other) {
     const auto [mine, added] = known.try_emplace(operation, table);
-    if (!added) mine->second.keep_quicker(table);
+    if (!added) mine->second.keep_faster(table);
   }
 }
 

@@ -248,15 +248,15 @@ MeanAndDeviation mean_and_deviation(const std::vector<double>& values) {
   return result;
 }
 
-int64_t quickest_groups(int64_t tasks, int64_t ranks, bool global_batch) {
+int64_t fastest_groups(int64_t tasks, int64_t ranks, bool global_batch) {
   if (!global_batch) return std::min(tasks, ranks);
   int64_t best = 1;
-  double quickest = 1e300;
+  double fastest = 1e300;
   for (int64_t groups = 1; groups <= std::min(tasks, ranks); ++groups) {
     const int64_t each = ranks / groups, rounds = (tasks + groups - 1) / groups;
     const double n = static_cast<double>(each), speed = n * std::pow(0.9, std::log2(n));
     const double estimate = static_cast<double>(rounds) / speed;
-    if (estimate < quickest - 1e-9) quickest = estimate, best = groups;
+    if (estimate < fastest - 1e-9) fastest = estimate, best = groups;
   }
   return best;
 }
@@ -271,7 +271,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
   const auto count = static_cast<int64_t>(plan.tasks.size());
   const int64_t groups =
       c.groups > 0 ? std::min<int64_t>(c.groups, ranks.size())
-                   : quickest_groups(count, ranks.size(), config.parallel.batch == BatchOf::all);
+                   : fastest_groups(count, ranks.size(), config.parallel.batch == BatchOf::all);
   const bool first = ranks.rank() == 0;
   const fs::path queue_file = folder / "queue";
   std::vector<uint8_t> done_before(plan.tasks.size(), 0);

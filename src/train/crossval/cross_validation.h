@@ -51,7 +51,7 @@ std::string summary_json(const CrossvalSummary& summary);
 // Number of groups of `ranks` that finish `tasks` equal trainings fastest, if each doubling of the
 // ranks per training has 90% efficiency. Without a global batch, results depend on the number
 // of ranks per fold, so a fold gets several ranks only if some would be idle.
-int64_t quickest_groups(int64_t tasks, int64_t ranks, bool global_batch);
+int64_t fastest_groups(int64_t tasks, int64_t ranks, bool global_batch);
 
 // Progress of a cross-validation. Folds that an earlier start finished took no time in this one.
 struct FoldProgress {

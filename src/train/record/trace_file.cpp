@@ -11,7 +11,7 @@ constexpr int clock_tag = 77;
 double clock_offset(Communicator& ranks, const Clock& clock) {
   double offset = 0;
   for (int r = 1; r < ranks.size(); ++r) {
-    double quickest = 1e9;
+    double fastest = 1e9;
     for (int round = 0; round < 8; ++round) {
       double there = 0;
       if (ranks.rank() == 0) {
@@ -23,8 +23,8 @@ double clock_offset(Communicator& ranks, const Clock& clock) {
         ranks.send(std::as_bytes(std::span(&asked, 1)), 0, clock_tag).wait();
         ranks.receive(std::as_writable_bytes(std::span(&there, 1)), 0, clock_tag).wait();
         const double answered = clock.seconds();
-        if (answered - asked < quickest) {
-          quickest = answered - asked;
+        if (answered - asked < fastest) {
+          fastest = answered - asked;
           offset = (asked + answered) / 2 - there;
         }
       }

@@ -157,15 +157,15 @@ TEST(MeanAndDeviation, DividesByTheNumberOfValuesMinusOne) {
 }
 
 TEST(QuickestGroups, WithoutAGlobalBatchAFoldGetsSeveralRanksOnlyIfSomeAreIdle) {
-  EXPECT_EQ(quickest_groups(10, 1, false), 1);
-  EXPECT_EQ(quickest_groups(10, 4, false), 4);
-  EXPECT_EQ(quickest_groups(2, 8, false), 2);  // more ranks than folds
+  EXPECT_EQ(fastest_groups(10, 1, false), 1);
+  EXPECT_EQ(fastest_groups(10, 4, false), 4);
+  EXPECT_EQ(fastest_groups(2, 8, false), 2);  // more ranks than folds
 }
 
 TEST(QuickestGroups, BalanceRoundsAgainstRanksPerFold) {
-  EXPECT_EQ(quickest_groups(10, 4, true), 2);    // 5 rounds of two ranks, not 3 of one
-  EXPECT_EQ(quickest_groups(8, 4, true), 4);     // no rank idle
-  EXPECT_EQ(quickest_groups(10, 20, true), 10);  // one round
+  EXPECT_EQ(fastest_groups(10, 4, true), 2);    // 5 rounds of two ranks, not 3 of one
+  EXPECT_EQ(fastest_groups(8, 4, true), 4);     // no rank idle
+  EXPECT_EQ(fastest_groups(10, 20, true), 10);  // one round
 }
 
 TEST_F(CrossValidation, QueueGivesEachNumberOnce) {

@@ -6,7 +6,7 @@ namespace lockstep {
 
 // Costs of a parameter server, seconds per float.
 struct ServerCosts {
-  double update_a_float = 0, add_a_float = 0;
+  double update_per_float = 0, add_per_float = 0;
 };
 
 // Runs only rank 0; its communication takes the time that closed forms give, for any number of

@@ -266,8 +266,8 @@ ClosedForms::Served ClosedForms::served(double bytes, const ServerCosts& costs) 
   const Round& first = nodes_ > 1 ? outside : inside;
   const double wires = near * inside.latency + far * (outside.latency + outside.transfer);
   const double processor = near * inside.processor + far * outside.processor +
-                           (near + far - 1) * costs.add_a_float * floats +
-                           costs.update_a_float * floats;
+                           (near + far - 1) * costs.add_per_float * floats +
+                           costs.update_per_float * floats;
   return {{first.latency, 0, 0, 1}, {wires, 0, processor, 1}, first, wires};
 }
 

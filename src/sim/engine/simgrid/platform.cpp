@@ -87,7 +87,7 @@ class Builder {
   s4u::Host* host(s4u::NetZone* zone, int node) {
     const NodeKind& kind = cluster_.node(node);
     s4u::Host* made = zone->create_host(fmt::format("node{}", node),
-                                        cluster_.speed_of(node) * SimulatedTime::flops_a_second);
+                                        cluster_.speed_of(node) * SimulatedTime::flops_per_second);
     made->set_core_count(std::max(1, kind.cores / threads_));
     return made;
   }
@@ -165,8 +165,8 @@ class Builder {
 }  // namespace
 
 std::vector<s4u::Host*> make_platform(const Cluster& cluster, int nodes, double local_latency,
-                                      int threads_a_rank) {
-  return Builder(cluster, nodes, local_latency, threads_a_rank).build();
+                                      int threads_per_rank) {
+  return Builder(cluster, nodes, local_latency, threads_per_rank).build();
 }
 
 }  // namespace lockstep

@@ -10,9 +10,9 @@ namespace lockstep {
 
 namespace s4u = simgrid::s4u;
 
-class PostOffice::Letter {
+class PostOffice::Message {
  public:
-  explicit Letter(size_t bytes) : bytes_(bytes) {}
+  explicit Message(size_t bytes) : bytes_(bytes) {}
 
   void sent(const std::byte* data, bool copied) {
     from_ = data;
@@ -48,53 +48,53 @@ void* some_address() {
 void copy_nothing(simgrid::kernel::activity::CommImpl*, void*, size_t) {}
 
 template <class Letters>
-auto take_first(Letters& letters) {
-  auto first = std::move(letters.front());
-  letters.pop_front();
+auto take_first(Messages& messages) {
+  auto first = std::move(messages.front());
+  messages.pop_front();
   return first;
 }
 
 }  // namespace
 
 bool PostOffice::End::over() const {
-  return !way_ || (letter_->met() && way_->get_remaining() <= 0);
+  return !way_ || (message_->met() && way_->get_remaining() <= 0);
 }
 
 void PostOffice::End::wait() {
   if (!way_) return;
   way_->wait();
-  letter_->deliver();
+  message_->deliver();
 }
 
 PostOffice::End PostOffice::send(const Address& address, const std::byte* data, size_t bytes) {
   const bool small = bytes < eager_bytes;
   Box& to = box(address, small);
-  std::shared_ptr<Letter> letter;
+  std::shared_ptr<Message> message;
   if (to.expected.empty())
-    letter = to.sent.emplace_back(std::make_shared<Letter>(bytes));
+    message = to.sent.emplace_back(std::make_shared<Message>(bytes));
   else
-    letter = take_first(to.expected);
-  letter->sent(data, small);
+    message = take_first(to.expected);
+  message->sent(data, small);
   s4u::CommPtr way =
       to.mailbox->put_init(some_address(), bytes)->set_copy_data_callback(copy_nothing);
   small ? way->detach() : way->start();
-  letter->end_started();
-  return {std::move(letter), small ? nullptr : std::move(way)};
+  message->end_started();
+  return {std::move(message), small ? nullptr : std::move(way)};
 }
 
 PostOffice::End PostOffice::receive(const Address& address, std::byte* data, size_t bytes) {
   Box& from = box(address, bytes < eager_bytes);
-  std::shared_ptr<Letter> letter;
+  std::shared_ptr<Message> message;
   if (from.sent.empty())
-    letter = from.expected.emplace_back(std::make_shared<Letter>(bytes));
+    message = from.expected.emplace_back(std::make_shared<Message>(bytes));
   else
-    letter = take_first(from.sent);
-  letter->expected(data);
+    message = take_first(from.sent);
+  message->expected(data);
   s4u::CommPtr way = from.mailbox->get_init();
   way->set_dst_data(static_cast<void**>(some_address()), sizeof(void*));
   way->set_copy_data_callback(copy_nothing)->start();
-  letter->end_started();
-  return {std::move(letter), std::move(way)};
+  message->end_started();
+  return {std::move(message), std::move(way)};
 }
 
 PostOffice::Box& PostOffice::box(const Address& address, bool small) {

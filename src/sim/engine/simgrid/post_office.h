@@ -19,17 +19,17 @@ class PostOffice {
   struct Address {
     int group, from, to, tag;
   };
-  class Letter;
+  class Message;
   // One rank's end of a message.
   class End {
    public:
-    End(std::shared_ptr<Letter> letter, simgrid::s4u::CommPtr way)
-        : letter_(std::move(letter)), way_(std::move(way)) {}
+    End(std::shared_ptr<Message> message, simgrid::s4u::CommPtr way)
+        : message_(std::move(message)), way_(std::move(way)) {}
     bool over() const;
     void wait();  // in virtual time; afterwards the data are delivered
 
    private:
-    std::shared_ptr<Letter> letter_;
+    std::shared_ptr<Message> message_;
     simgrid::s4u::CommPtr way_;  // null: a small message, sent at once
   };
 
@@ -44,7 +44,7 @@ class PostOffice {
   // As with MPI, small messages are sent at once, others when their receiver is ready.
   struct Box {
     simgrid::s4u::Mailbox* mailbox = nullptr;
-    std::deque<std::shared_ptr<Letter>> expected, sent;
+    std::deque<std::shared_ptr<Message>> expected, sent;
   };
   Box& box(const Address& address, bool small);
 

@@ -10,7 +10,7 @@ namespace lockstep {
 // something that other ranks can see.
 class SimulatedTime final : public VirtualClock {
  public:
-  static constexpr double flops_a_second = 1e9;  // of a core of speed 1
+  static constexpr double flops_per_second = 1e9;  // of a core of speed 1
 
   // `speed`: of the rank's node, to tell the time while computing is not yet passed to the engine.
   explicit SimulatedTime(double speed) : speed_(speed) {}
@@ -19,7 +19,7 @@ class SimulatedTime final : public VirtualClock {
   void spend(double seconds) override { pending_ += seconds; }
   void catch_up() override {
     if (pending_ <= 0) return;
-    const double flops = pending_ * flops_a_second;
+    const double flops = pending_ * flops_per_second;
     pending_ = 0;
     simgrid::s4u::this_actor::execute(flops);
   }
