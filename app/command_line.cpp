@@ -9,8 +9,8 @@
 #include "base/names.h"
 #include "base/nearest.h"
 #include "train/record/versions.h"
-#include "verb_data.h"
-#include "verbs.h"
+#include "verbs/data.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

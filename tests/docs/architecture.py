@@ -37,7 +37,7 @@ for name, content in text.items():
     if name.startswith("src/parallel/"):
         names |= set(re.findall(r'Entry \w+\(\) \{\s*return \{"([\w-]+)"', content))
 expect(len(names) == len(entries), f"{len(names)} names of {len(entries)} strategies were found")
-for folder in ("src/sim/", "src/study/", "app/verb"):
+for folder in ("src/sim/", "src/study/", "app/verbs/"):
     for name, content in text.items():
         code = re.sub(r'R"\(.*?\)"', "", content, flags=re.S)  # without help texts
         for strategy in names - {"all-reduce"}:  # which is a collective too
@@ -62,7 +62,7 @@ expect(len(compared) <= 15, f"{len(compared)} comparisons with string literals:\
 # Folders hold at most 25 files.
 for folder in {p.parent for p in sources if "src" in p.parts}:
     files = [p for p in folder.iterdir() if p.is_file()]
-    expect(len(files) <= 25, f"{folder.relative_to(root)} holds {len(files)} files")
+    expect(len(files) <= 24, f"{folder.relative_to(root)} holds {len(files)} files")
 
 if wrong:
     sys.exit("docs/architecture.md: " + "\n".join(wrong))

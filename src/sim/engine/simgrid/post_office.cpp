@@ -47,7 +47,7 @@ void* some_address() {
 }
 void copy_nothing(simgrid::kernel::activity::CommImpl*, void*, size_t) {}
 
-template <class Letters>
+template <class Messages>
 auto take_first(Messages& messages) {
   auto first = std::move(messages.front());
   messages.pop_front();

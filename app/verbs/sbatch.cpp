@@ -4,7 +4,7 @@
 
 #include "config/presets.h"
 #include "job/launch.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include "sim/point/simulation.h"
 #include "sim/predictor.h"
 #include "text.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

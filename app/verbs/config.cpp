@@ -5,7 +5,7 @@
 #include "config/presets.h"
 #include "config/settings.h"
 #include "nn/registry.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// One function per verb, defined in verb_<name>.cpp; `verify` is in verb_runs.cpp.
+// One function per verb, defined in verbs/<name>.cpp; `verify` is in verbs/runs.cpp.
 void add_train_verb(CLI::App& app);
 void add_crossval_verb(CLI::App& app);
 void add_eval_verb(CLI::App& app);

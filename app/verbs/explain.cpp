@@ -10,7 +10,7 @@
 #include "sim/advice.h"
 #include "text.h"
 #include "train/record/run_claim.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

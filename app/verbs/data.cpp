@@ -1,4 +1,4 @@
-#include "verb_data.h"
+#include "verbs/data.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

@@ -11,7 +11,7 @@
 #include "os/digests.h"
 #include "saved_data.h"
 #include "text.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -13,7 +13,7 @@
 #include "study/study_folder.h"
 #include "study/tables.h"
 #include "text.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include "progress.h"
 #include "rank_options.h"
 #include "train/record/run_folder.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -13,7 +13,7 @@
 #include "text.h"
 #include "train/probe/held_batches.h"
 #include "train/shares.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -15,7 +15,7 @@
 #include "saved_data.h"
 #include "text.h"
 #include "train/evaluator.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

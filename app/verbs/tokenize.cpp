@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "data/text/load_tokenizer.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

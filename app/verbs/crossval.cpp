@@ -13,7 +13,7 @@
 #include "text.h"
 #include "train/crossval/cross_validation.h"
 #include "train/record/run_claim.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

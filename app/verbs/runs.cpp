@@ -12,7 +12,7 @@
 #include "text.h"
 #include "train/record/run_claim.h"
 #include "train/record/run_list.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -13,7 +13,7 @@
 #include "tensor/device.h"
 #include "tensor/peak.h"
 #include "text.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -16,7 +16,7 @@
 #include "simulate_tables.h"
 #include "text.h"
 #include "train/record/run_claim.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -12,7 +12,7 @@
 #include "text.h"
 #include "train/rank_memory.h"
 #include "train/shares.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 #include "saved_data.h"
 #include "text.h"
 #include "train/recommend/recommender.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/names.h"
 #include "study/report_file.h"
 #include "train/record/run_claim.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace lockstep {
 namespace {
