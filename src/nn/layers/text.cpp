@@ -79,7 +79,8 @@ SampleShape Attention::output(const SampleShape& in) const {
 
 double Attention::flops(const SampleShape& in) const {  // causal: half of each matrix is skipped
   const auto positions = static_cast<double>(in.shape[0]);
-  return 2.0 * positions * positions * static_cast<double>(in.shape.channels() / 3);
+  const int64_t width = in.shape.channels() / 3;  // of queries, keys and values each
+  return 2.0 * positions * positions * static_cast<double>(width);
 }
 
 std::unique_ptr<Kernel> Attention::prepare(Device& device, const Placement& p) const {

@@ -23,6 +23,14 @@ constexpr double figure_wide = figure_tall * figure_width / figure_height;
 static_assert(2 * figure_wide + gap <= inner_width);
 constexpr double largest_letters = 9, smallest_letters = 5.5;
 
+// Font sizes from `largest` down to `smallest`, in steps of half a point.
+std::vector<double> sizes_down(double largest, double smallest) {
+  std::vector<double> sizes;
+  for (int step = 0; largest - 0.5 * step >= smallest; ++step)
+    sizes.push_back(largest - 0.5 * step);
+  return sizes;
+}
+
 // Fills pages from top to bottom.
 class Pages {
  public:
@@ -143,12 +151,12 @@ class Pages {
   };
   // One line per row if the font stays readable, else several.
   Layout layout(const Table& table) {
-    for (double size = largest_letters; size >= 7; size -= 0.5) {
+    for (const double size : sizes_down(largest_letters, 7)) {
       Layout plain{size, {}};
       for (const Column& column : columns_of(table, size)) plain.widths.push_back(column.wanted);
       if (sum(plain.widths) <= inner_width) return plain;
     }
-    for (double size = 8; size >= smallest_letters; size -= 0.5)
+    for (const double size : sizes_down(8, smallest_letters))
       if (Layout broken{size, narrowed(columns_of(table, size), false)};
           sum(broken.widths) <= inner_width)
         return broken;

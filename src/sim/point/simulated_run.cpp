@@ -50,8 +50,9 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
             .train_accuracy = unknown,
             .global_batch = r.global_batch};
   s.gradient_seconds = r.times.compute;
-  for (double left = r.epochs; left > 0; left -= 1)
-    s.epoch_seconds.push_back(r.epoch_seconds * std::min(1.0, left));
+  for (int64_t done = 0; static_cast<double>(done) < r.epochs; ++done)
+    s.epoch_seconds.push_back(r.epoch_seconds *
+                              std::min(1.0, r.epochs - static_cast<double>(done)));
   s.total_seconds = r.total_seconds;
   s.samples_per_second = static_cast<double>(r.samples) / r.epoch_seconds;
   s.peak_memory_bytes = static_cast<int64_t>(r.memory.sum());

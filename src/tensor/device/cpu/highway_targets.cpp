@@ -4,7 +4,7 @@
 #if defined(__x86_64__)
 
 #include <hwy/highway.h>
-#define _Bool bool  // C's _Bool, which the next header uses
+#define _Bool bool  // NOLINT: C's _Bool, which the next header uses
 #include <sys/platform/x86.h>
 #undef _Bool
 

@@ -95,7 +95,7 @@ class CpuUpdate final : public UpdateKernel {
                                 .beta2 = s_.beta2,
                                 .inverse_bias2 = static_cast<float>(1 / std::sqrt(bias2)),
                                 .epsilon = s_.epsilon};
-    float* s0 = state.size() > 0 ? state[0].data() : nullptr;
+    float* s0 = !state.empty() ? state[0].data() : nullptr;
     float* s1 = state.size() > 1 ? state[1].data() : nullptr;
     pool_.split(static_cast<int64_t>(weights.size()), 1024, [&](int64_t begin, int64_t end, int) {
       HWY_DYNAMIC_DISPATCH(update_range)

@@ -315,7 +315,7 @@ class ImplicitGemmInputGradient final : public ConvInputGradient {
     } else {
       const Shape pooled = s_.result();
       for (int64_t i = 0; i < pooled.elements(); ++i) {
-        if (winners[i] >= dead_winner) continue;
+        if (winners[i] >= dead_winner) continue;  // NOLINT: max_pool comes with winners
         const int64_t position = i / filters;
         place(position / pooled.width() * 2 + winner_row(winners[i]),
               position % pooled.width() * 2 + winner_column(winners[i]))[i % filters] = dy[i];

@@ -376,14 +376,16 @@ double tiles_cost(double tiles, double channels, double outputs, double batch) {
 double forward_cost(const ConvSpec& s) {
   if (!is_3x3(s) || s.in.channels() < 8) return -1;
   const int64_t up = s.max_pool ? 0 : 1;
-  return tiles_cost(double((s.out.height() + up) / 2 * ((s.out.width() + up) / 2)),
-                    double(s.in.channels()), double(s.out.channels()), double(s.batch));
+  const int64_t tiles = (s.out.height() + up) / 2 * ((s.out.width() + up) / 2);
+  return tiles_cost(double(tiles), double(s.in.channels()), double(s.out.channels()),
+                    double(s.batch));
 }
 
 double input_gradient_cost(const ConvSpec& s) {
   if (!is_3x3(s) || s.max_pool || s.out.channels() < 8) return -1;
-  return tiles_cost(double((s.in.height() + 1) / 2 * ((s.in.width() + 1) / 2)),
-                    double(s.out.channels()), double(s.in.channels()), double(s.batch));
+  const int64_t tiles = (s.in.height() + 1) / 2 * ((s.in.width() + 1) / 2);
+  return tiles_cost(double(tiles), double(s.out.channels()), double(s.in.channels()),
+                    double(s.batch));
 }
 
 }  // namespace

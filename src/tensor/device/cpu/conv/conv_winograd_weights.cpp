@@ -192,9 +192,9 @@ double cost(const ConvSpec& s) {
   const Window& w = s.window;
   const bool fits = w.height == 3 && w.width == 3 && w.stride_y == 1 && w.stride_x == 1;
   if (!fits || s.max_pool || s.in.channels() < 8 || s.out.channels() < 8) return -1;
-  const double tiles = double((s.out.height() + 1) / 2 * ((s.out.width() + 1) / 2));
+  const int64_t tiles = (s.out.height() + 1) / 2 * ((s.out.width() + 1) / 2);
   const double c = double(s.in.channels()), f = double(s.out.channels());
-  return tiles * (32 * c * f / 80 + 8 * (c + f)) + 20 * c * f / double(s.batch);
+  return double(tiles) * (32 * c * f / 80 + 8 * (c + f)) + 20 * c * f / double(s.batch);
 }
 
 }  // namespace
