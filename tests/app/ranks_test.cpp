@@ -205,7 +205,7 @@ TEST_F(RanksOfAProgram, MistakesAreExplained) {
 
 // Each thread needs memory for its stack, so the limit prevents some from starting.
 TEST_F(RanksOfAProgram, MoreThreadsThanMemoryAllowsAreRefused) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(LOCKSTEP_SANITIZED)
   GTEST_SKIP() << "sanitizers reserve more memory than the limit of this test";
 #endif
   for (const char* many : {"--threads 1000", "--ranks 300 --backend threads"}) {

@@ -1,5 +1,7 @@
 // Simulated ranks exchange more than 2 GB, as real ones do.
 
+#include <sys/mman.h>
+
 #include "comm/conformance.h"
 #include "os/apart.h"
 #include "sim/engine/engine.h"
@@ -45,7 +47,13 @@ double simulated(const std::function<void(Communicator&)>& exchange) {
 TEST(Simgrid, MoreThanTwoGigabytesTakeTheirTimeOnTheWire) {
   constexpr int64_t part = 1'200'000'000;
   const std::vector<int64_t> counts(4, part);
-  std::byte* nothing = nullptr;  // not accessed
+  // Addresses that exist and are never accessed.
+  const auto unmap = [](void* memory) { ::munmap(memory, 4 * part); };
+  const std::unique_ptr<void, decltype(unmap)> reserved(
+      ::mmap(nullptr, 4 * part, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+      unmap);
+  ASSERT_NE(reserved.get(), MAP_FAILED);
+  std::byte* nothing = static_cast<std::byte*>(reserved.get());
   const Bytes mine(nothing, part), all(nothing, 4 * part);
   const double one = part / 125e6;  // at 1 Gbit/s
   EXPECT_NEAR(simulated([&](Communicator& r) { r.gather(mine, all, counts, 0).wait(); }), 3 * one,
