@@ -144,8 +144,7 @@ model was developed either. (`bench/validate_hosts.sh` compares two hosts.)
 
 ## Steps that calibration measured itself
 
-A step of one rank; and, where steps are shorter than 0.1 ms or inputs are sparse, steps of two threads with all-reduce or a
-parameter server, from which the software overhead of a step is taken. {summary(inside)}
+Steps of one rank. {summary(inside)}
 
 {table(inside)}
 """
