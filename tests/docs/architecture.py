@@ -59,7 +59,16 @@ compared = [
 ]
 expect(len(compared) <= 15, f"{len(compared)} comparisons with string literals:\n  " + "\n  ".join(compared))
 
-# Folders hold at most 25 files.
+# Functions of a header are implemented by the file of its name. Lists of entries and generated files are not.
+lists = {"src/parallel/strategies.h", "src/tensor/device/cpu/conv/conv_algorithms.h", "src/report/page_files.h"}
+declaration = re.compile(r"^(?!inline|using|template|return)[A-Za-z][\w:<>,&* ]*\b\w+\([^{}]*?\)( const)?;", flags=re.M)
+for name, content in text.items():
+    if name.startswith("src/") and name.endswith(".h") and not name.endswith("-inl.h") and name not in lists:
+        if name[:-2] + ".cpp" not in text:
+            found = declaration.search(re.sub(r"//.*", "", content))
+            expect(not found, f"{name} declares {found and found.group(0)!r} and has no file of its name")
+
+# Folders hold at most 24 files.
 for folder in {p.parent for p in sources if "src" in p.parts}:
     files = [p for p in folder.iterdir() if p.is_file()]
     expect(len(files) <= 24, f"{folder.relative_to(root)} holds {len(files)} files")
