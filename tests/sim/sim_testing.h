@@ -142,4 +142,17 @@ efficiency = 1
                        "test.toml");
 }
 
+inline Prediction predict(const FixedProfile& fixed, const RunConfig& config,
+                          const Cluster& cluster, int64_t ranks, int64_t nodes,
+                          Engine engine = Engine::simgrid) {
+  const SimulatedPoint point = place_point(config, cluster, ranks, nodes, false);
+  return simulate_point(point, fixed.data, fixed.profile, cluster,
+                        {.engine = engine, .loading = false});
+}
+
+inline RunConfig with_strategy(RunConfig config, const std::string& strategy) {
+  choose_strategy(config.parallel, strategy);
+  return config;
+}
+
 }  // namespace lockstep

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "base/statistics.h"
 #include "sim/virtual_time_testing.h"
 
 namespace lockstep {
