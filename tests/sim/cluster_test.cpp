@@ -205,7 +205,7 @@ TEST(Profiles, RoundTripAndRefuseOtherFiles) {
   refused("hello", "is not a profile");
   refused("{\"lockstep_profile\": 99}", "version 99");
   refused("{\"lockstep_profile\": 6}", "version 6");  // does not record disturbances
-  refused("{\"lockstep_profile\": 9, \"machine\": \"x\"}", "damaged");
+  refused("{\"lockstep_profile\": 10, \"machine\": \"x\"}", "damaged");
   refused(good.substr(0, good.size() / 2), "is not a profile");
 }
 

@@ -1,7 +1,6 @@
 #include "sim/measure/measure_messages.h"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,33 +20,20 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
   const std::span<float> others = others_memory.floats();
   std::map<std::string, std::map<size_t, std::vector<double>>> samples;  // seconds, by bytes
   const int other = 1 - ranks.rank();
-  // `use`: how a rank accesses the data next (arguments: a part of the data, total number of
-  // floats). While they are in the cache of another core this takes longer; the difference belongs
-  // to the operation.
+  // `read_next`: what a rank reads next. Reading takes longer while the data are in the cache of
+  // another core; the difference belongs to the operation. (The next step also writes memory that
+  // others have read, but kernels hide that: they write a few lines at a time, and compute in
+  // between.)
   volatile float used = 0;
-  const auto read = [&](std::span<float> part) {
+  const auto read = [&](std::span<const float> part) {
     float sum = 0;
     for (size_t i = 0; i < part.size(); i += 16) sum += part[i];
     used = sum;
   };
-  // Writes a cache line at a time with arithmetic in between, as kernels write gradients: about 2
-  // GB/s. Processors that fetch lines from other cores in the meantime lose nothing.
-  const auto writes = [](std::span<float> part, size_t) {
-    float value = 1;
-    for (size_t i = 0; i < part.size(); i += 16) {
-      for (int k = 0; k < 32; ++k) value = value * 0.999f + 0.001f;
-      std::ranges::fill(part.subspan(i, std::min<size_t>(16, part.size() - i)), value);
-    }
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // waits for the stores
-  };
-  // Gradients: the update reads them, the next step writes them.
-  const auto reads_and_writes = [&](std::span<float> part, size_t) {
-    read(part);
-    writes(part, 0);
-  };
-  const auto nothing = [](std::span<float>, size_t) {};
-  const auto measure = [&](const std::string& name, size_t limit, const auto& run, const auto& use,
-                           double messages = 1) {
+  const auto nothing = [](std::span<float>) { return std::span<const float>(); };
+  const auto itself = [](std::span<float> part) { return std::span<const float>(part); };
+  const auto measure = [&](const std::string& name, size_t limit, const auto& run,
+                           const auto& read_next, double messages = 1) {
     for (size_t bytes = 64; bytes <= limit; bytes *= 2) {
       const std::span<float> part = mine.first(bytes / sizeof(float));
       const int rounds =
@@ -65,14 +51,15 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
         run(part);
         const double done = clock.seconds();
         // Large parts are extrapolated from their beginning.
-        const std::span<float> some = part.first(std::min(part.size(), size_t{1} << 20));
-        use(some, part.size());
+        const std::span<const float> next = read_next(part);
+        const std::span<const float> some = next.first(std::min(next.size(), size_t{1} << 20));
+        read(some);
         const double first = clock.seconds();
-        use(some, part.size());
-        const double again = clock.seconds() - first;
-        const double longer = std::max(0.0, first - done - again);
-        here.push_back((done - start) / messages + longer * static_cast<double>(part.size()) /
-                                                       static_cast<double>(some.size()));
+        read(some);
+        const double longer = std::max(0.0, first - done - (clock.seconds() - first));
+        here.push_back((done - start) / messages +
+                       longer * static_cast<double>(next.size()) /
+                           static_cast<double>(std::max<size_t>(1, some.size())));
       }
     }
   };
@@ -100,26 +87,24 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
             ranks.send(std::as_bytes(part), 0, 6).wait();
           }
         },
-        writes, 2);
+        nothing, 2);
     measure(
         "all-reduce", most, [&](std::span<float> part) { ranks.all_reduce(part, part).wait(); },
-        reads_and_writes);
+        itself);
     measure(
         "reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); },
-        reads_and_writes);
+        itself);
     measure(
         "broadcast", most,
         [&](std::span<float> part) { ranks.broadcast(std::as_writable_bytes(part), 0).wait(); },
-        [&](std::span<float> part, size_t) {
-          if (ranks.rank() == 0) writes(part, 0);
-        });
+        nothing);
     measure(
         "gather", most,
         [&](std::span<float> part) {
           ranks.gather(std::as_bytes(part), std::as_writable_bytes(all), counts(part), 0).wait();
         },
-        [&](std::span<float> part, size_t whole) {  // the other rank's block, behind its own
-          if (ranks.rank() == 0) read(all.subspan(whole, part.size()));
+        [&](std::span<float> part) {  // the other rank's block, behind its own
+          return ranks.rank() == 0 ? all.subspan(part.size(), part.size()) : std::span<float>();
         });
     measure(
         "scatter", most,

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 9;  // version of the file format
+constexpr int format = 10;  // raised when the file or what is measured changes
 constexpr int64_t days_to_trust = 30;
 
 Json to_json(const SizeTable& table) {
