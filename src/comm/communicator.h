@@ -20,6 +20,8 @@ class Channel {
   virtual ~Channel() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  // Node that a rank runs on; ranks of one node copy messages through its memory.
+  virtual int node_of(int) const { return 0; }
   // Messages between two ranks with the same tag arrive in the order they were sent.
   virtual Request send(ConstBytes data, int to, int tag) = 0;
   virtual Request receive(Bytes data, int from, int tag) = 0;

@@ -5,6 +5,8 @@
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
 #include "comm/algorithms/gather.h"
+#include "comm/algorithms/reduce.h"
+#include "comm/algorithms/reduce_scatter.h"
 
 namespace lockstep {
 namespace {

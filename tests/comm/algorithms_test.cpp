@@ -1,51 +1,74 @@
 // Messages and bytes that each algorithm sends, as stated in its header and in docs/parallel.md.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
+#include <thread>
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
+#include "comm/algorithms/reduce.h"
+#include "comm/algorithms/swap.h"
 #include "comm/backend/threads.h"
 
 namespace lockstep {
 namespace {
 
+// Counts messages. Pretends that ranks are on nodes of `per_node` ranks each.
 class CountingChannel final : public Channel {
  public:
-  explicit CountingChannel(Channel& channel) : channel_(channel) {}
+  explicit CountingChannel(Channel& channel, int per_node = 1000)
+      : channel_(channel), per_node_(per_node) {}
   int rank() const override { return channel_.rank(); }
   int size() const override { return channel_.size(); }
+  int node_of(int r) const override { return r / per_node_; }
   Request send(ConstBytes data, int to, int tag) override {
     ++messages;
     bytes += static_cast<int64_t>(data.size());
+    largest = std::max(largest, data.size());
+    if (node_of(to) != node_of(rank())) bytes_to_other_nodes += static_cast<int64_t>(data.size());
     return channel_.send(data, to, tag);
   }
   Request receive(Bytes data, int from, int tag) override {
     return channel_.receive(data, from, tag);
   }
-  int64_t messages = 0, bytes = 0;
+  int64_t messages = 0, bytes = 0, bytes_to_other_nodes = 0;
+  size_t largest = 0;  // message, in bytes
 
  private:
   Channel& channel_;
+  int per_node_;
 };
+
+void finish(Task& task) {
+  while (!task.advance()) std::this_thread::yield();
+}
 
 using Algorithm = Task (*)(Channel&, std::span<float>, int);
 
-// Runs the algorithm on every rank and checks the sum, the steps and the bytes.
-void expect_sends(int size, Algorithm algorithm, int64_t steps) {
-  constexpr int64_t floats = 840;  // divisible by all sizes used
+// Runs the algorithm on every rank, checks the sum, and then what the rank has sent.
+template <typename Check>
+void expect_sum(int size, int per_node, int64_t floats, Algorithm algorithm, const Check& check) {
   run_thread_ranks(size, 60, [&](Communicator& ranks) {
-    CountingChannel counting(ranks);
-    std::vector<float> data(floats);
+    CountingChannel counting(ranks, per_node);
+    std::vector<float> data(static_cast<size_t>(floats));
     for (size_t i = 0; i < data.size(); ++i)
-      data[i] = static_cast<float>(i) + static_cast<float>(ranks.rank());
+      data[i] = static_cast<float>(i % 1000) + static_cast<float>(ranks.rank());
     Task task = algorithm(counting, data, -5);
-    while (!task.advance()) std::this_thread::yield();
+    finish(task);
     for (size_t i = 0; i < data.size(); ++i)
-      ASSERT_EQ(data[i], static_cast<float>(size) * static_cast<float>(i) +
+      ASSERT_EQ(data[i], static_cast<float>(size) * static_cast<float>(i % 1000) +
                              static_cast<float>(size * (size - 1) / 2));
-    EXPECT_EQ(counting.messages, steps);
-    EXPECT_EQ(counting.bytes, 2 * floats * (size - 1) / size * int64_t{sizeof(float)});
+    check(counting);
+  });
+}
+
+constexpr int64_t few = 840;  // floats; divisible by all sizes used
+
+void expect_sends(int size, Algorithm algorithm, int64_t steps) {
+  expect_sum(size, 1000, few, algorithm, [&](const CountingChannel& sent) {
+    EXPECT_EQ(sent.messages, steps);
+    EXPECT_EQ(sent.bytes, 2 * few * (size - 1) / size * int64_t{sizeof(float)});
   });
 }
 
@@ -53,10 +76,122 @@ TEST(Ring, SendsTwiceTheDataInTwoStepsPerPeer) {
   for (const int size : {2, 3, 4, 7, 8}) expect_sends(size, all_reduce_by_ring, 2 * (size - 1));
 }
 
-TEST(HalvingDoubling, SendsTwiceTheDataInLogarithmicSteps) {
-  expect_sends(2, all_reduce_by_halving_doubling, 2);
-  expect_sends(4, all_reduce_by_halving_doubling, 4);
-  expect_sends(8, all_reduce_by_halving_doubling, 6);
+TEST(Halving, SendsTwiceTheDataInLogarithmicSteps) {
+  expect_sends(2, all_reduce_by_halving, 2);
+  expect_sends(4, all_reduce_by_halving, 4);
+  expect_sends(8, all_reduce_by_halving, 6);
+}
+
+TEST(Doubling, TakesHalfTheStepsOfHalving) {
+  for (const auto& [size, steps] : {std::pair(2, 1), {4, 2}, {8, 3}})
+    expect_sum(size, 1000, few, all_reduce_by_doubling,
+               [&, expected = steps](const CountingChannel& sent) {
+                 EXPECT_EQ(sent.messages, expected);
+                 EXPECT_EQ(sent.bytes, expected * few * int64_t{sizeof(float)});
+               });
+}
+
+TEST(Doubling, TakesTwoMoreStepsIfTheNumberOfRanksIsNoPowerOfTwo) {
+  for (const auto& [size, most] : {std::pair(3, 2), {5, 3}, {6, 3}, {7, 3}, {12, 4}})
+    expect_sum(size, 1000, few, all_reduce_by_doubling,
+               [limit = most](const CountingChannel& sent) { EXPECT_LE(sent.messages, limit); });
+}
+
+TEST(ByNode, OnlyTheDataOfOneRankPerNodeLeaveANode) {
+  for (const auto& [nodes, per_node] : {std::pair(2, 3), {3, 2}, {3, 4}, {5, 2}, {4, 3}}) {
+    std::atomic<int64_t> of_all = 0;
+    expect_sum(nodes * per_node, per_node, 120'000, all_reduce_by_node,
+               [&](const CountingChannel& sent) { of_all += sent.bytes_to_other_nodes; });
+    EXPECT_EQ(of_all, 2 * int64_t{nodes - 1} * 120'000 * int64_t{sizeof(float)});
+  }
+}
+
+TEST(AllReduce, IsChosenByRanksNodesAndSize) {
+  EXPECT_EQ(all_reduce_way(8, 1, 16), AllReduceWay::doubling);
+  EXPECT_EQ(all_reduce_way(7, 1, largest_doubled), AllReduceWay::doubling);
+  EXPECT_EQ(all_reduce_way(256, 16, largest_doubled), AllReduceWay::halving);
+  EXPECT_EQ(all_reduce_way(8, 1, 1 << 20), AllReduceWay::halving);
+  EXPECT_EQ(all_reduce_way(8, 2, 1 << 20), AllReduceWay::halving);
+  EXPECT_EQ(all_reduce_way(7, 1, 1 << 20), AllReduceWay::ring);
+  EXPECT_EQ(all_reduce_way(6, 6, 1 << 20), AllReduceWay::ring);
+  EXPECT_EQ(all_reduce_way(6, 2, 1 << 20), AllReduceWay::by_node);
+  EXPECT_EQ(all_reduce_way(6, 0, 1 << 20), AllReduceWay::ring);
+}
+
+TEST(AllReduce, SumsOnEveryLayoutOfNodes) {
+  for (const auto& [size, per_node] : {std::pair(2, 1), {4, 2}, {5, 1}, {6, 2}, {6, 4}, {7, 3}})
+    for (const int64_t floats : {0, 1, 5, 1000, 100'003})
+      expect_sum(size, per_node, floats, all_reduce_by_messages, [](const CountingChannel&) {});
+}
+
+TEST(AllReduce, KnowsTheNumberOfRanksPerNode) {
+  run_thread_ranks(6, 60, [](Communicator& ranks) {
+    for (const auto& [per_node, expected] : {std::pair(1, 1), {2, 2}, {3, 3}, {4, 0}, {6, 6}})
+      EXPECT_EQ(ranks_per_node(CountingChannel(ranks, per_node)), expected);
+  });
+}
+
+TEST(Swap, SendsSegmentsAndAddsOrReplaces) {
+  constexpr size_t floats = 3 * swap_segment / sizeof(float) + 3;
+  for (const Arriving arriving : {Arriving::is_added, Arriving::replaces})
+    run_thread_ranks(2, 60, [&](Communicator& ranks) {
+      CountingChannel counting(ranks);
+      const std::vector<float> mine(floats, static_cast<float>(1 + ranks.rank()));
+      std::vector<float> data(floats, 10);
+      const int peer = 1 - ranks.rank();
+      Task task = swap(counting, mine, peer, data, peer, arriving, 3);
+      finish(task);
+      const float expected =
+          static_cast<float>(1 + peer) + (arriving == Arriving::is_added ? 10 : 0);
+      for (const float value : data) ASSERT_EQ(value, expected);
+      EXPECT_EQ(counting.messages, 4);
+      EXPECT_EQ(counting.largest, swap_segment);
+    });
+}
+
+TEST(Swap, SendsInOneDirectionOnly) {
+  run_thread_ranks(2, 60, [](Communicator& ranks) {
+    CountingChannel counting(ranks);
+    std::vector<float> data(swap_segment, static_cast<float>(ranks.rank()));
+    const std::span<float> none;
+    const bool sends = ranks.rank() == 1;
+    Task task = swap(counting, sends ? data : none, 1 - ranks.rank(), sends ? none : data,
+                     1 - ranks.rank(), Arriving::replaces, 3);
+    finish(task);
+    EXPECT_EQ(counting.messages, sends ? 4 : 0);
+    EXPECT_EQ(data.back(), 1);
+  });
+}
+
+TEST(Task, WaitsForOtherTasks) {
+  run_thread_ranks(2, 60, [](Communicator& ranks) {
+    const auto one = [](Channel& channel, int* value, int tag) -> Task {
+      const int mine = *value + channel.rank();
+      Request sent = channel.send(std::as_bytes(std::span(&mine, 1)), 1 - channel.rank(), tag);
+      co_await channel.receive(std::as_writable_bytes(std::span(value, 1)), 1 - channel.rank(),
+                               tag);
+      co_await std::move(sent);
+    };
+    const auto both = [&](Channel& channel, int* value) -> Task {
+      co_await one(channel, value, 1);
+      co_await one(channel, value, 2);
+    };
+    int value = 5;
+    Task task = both(ranks, &value);
+    finish(task);
+    EXPECT_TRUE(task.advance());
+    EXPECT_EQ(value, 6);  // rank 1 added one and sent it back, or received it and added one
+  });
+}
+
+TEST(Task, ThrowsWhatATaskThatItWaitsForThrows) {
+  const auto fails = []() -> Task {
+    throw CommunicationFailure("lost");
+    co_return;
+  };
+  const auto outer = [&]() -> Task { co_await fails(); };
+  Task task = outer();
+  EXPECT_THROW(task.advance(), CommunicationFailure);
 }
 
 TEST(ReduceByMessages, SumsAtTheRootAndSendsAtMostOneAndAHalfArrays) {
@@ -69,8 +204,7 @@ TEST(ReduceByMessages, SumsAtTheRootAndSendsAtMostOneAndAHalfArrays) {
           for (size_t i = 0; i < floats; ++i)
             data[i] = static_cast<float>(i % 100) + static_cast<float>(ranks.rank());
           Task task = reduce_by_messages(counting, data, root, 1);
-          while (!task.advance()) {
-          }
+          finish(task);
           EXPECT_LE(counting.bytes,
                     static_cast<int64_t>((floats + floats / 2 + 8) * sizeof(float)));
           if (ranks.rank() != root) return;
@@ -78,6 +212,13 @@ TEST(ReduceByMessages, SumsAtTheRootAndSendsAtMostOneAndAHalfArrays) {
           for (size_t i = 0; i < floats; ++i)
             ASSERT_EQ(data[i], static_cast<float>(i % 100) * static_cast<float>(size) + ranks_sum);
         });
+}
+
+TEST(ReduceByMessages, ForwardsLargeArraysAlongAChain) {
+  EXPECT_EQ(reduce_way(8, 1 << 20), ReduceWay::halving);
+  EXPECT_EQ(reduce_way(3, 4 * chain_segment), ReduceWay::chain);
+  EXPECT_EQ(reduce_way(3, 100), ReduceWay::tree);
+  EXPECT_EQ(reduce_way(100, 2 * chain_segment), ReduceWay::tree);
 }
 
 TEST(Broadcast, GivesEveryRankTheRootsBytes) {
@@ -90,7 +231,7 @@ TEST(Broadcast, GivesEveryRankTheRootsBytes) {
         for (size_t i = 0; i < bytes; ++i)
           data[i] = static_cast<std::byte>(ranks.rank() == root ? i * 31 % 251 : 0);
         Task task = broadcast_by_messages(counting, data, root, -5);
-        while (!task.advance()) std::this_thread::yield();
+        finish(task);
         for (size_t i = 0; i < bytes; ++i)
           ASSERT_EQ(data[i], static_cast<std::byte>(i * 31 % 251)) << "byte " << i;
         if (way != BroadcastWay::binomial) {

@@ -3,177 +3,139 @@
 #include <algorithm>
 #include <bit>
 
+#include "comm/algorithms/halving.h"
+#include "comm/algorithms/segments.h"
+#include "comm/algorithms/swap.h"
+
 namespace lockstep {
 namespace {
 
-template <typename T>
-std::span<T> cut(std::span<T> data, int64_t parts, int64_t index) {
-  const Part part = part_of(static_cast<int64_t>(data.size()), parts, index);
-  return data.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
+bool is_power_of_two(int64_t ranks) { return std::has_single_bit(static_cast<uint64_t>(ranks)); }
+
+// Some of a channel's ranks, as a group.
+class Members final : public Channel {
+ public:
+  // Ranks first, first + stride, ...
+  Members(Channel& ranks, int first, int stride, int size)
+      : ranks_(ranks), first_(first), stride_(stride), size_(size) {}
+  int rank() const override { return (ranks_.rank() - first_) / stride_; }
+  int size() const override { return size_; }
+  int node_of(int member) const override { return ranks_.node_of(of(member)); }
+  Request send(ConstBytes data, int to, int tag) override { return ranks_.send(data, of(to), tag); }
+  Request receive(Bytes data, int from, int tag) override {
+    return ranks_.receive(data, of(from), tag);
+  }
+  void add(std::span<float> into, std::span<const float> from) override { ranks_.add(into, from); }
+
+ private:
+  int of(int member) const { return first_ + stride_ * member; }
+
+  Channel& ranks_;
+  int first_, stride_, size_;
+};
+
+// Part of the data that rank r of a ring sends and receives in a step, and owns in the end.
+int ring_part(const Channel& ranks, int offset) {
+  return ((ranks.rank() + offset) % ranks.size() + ranks.size()) % ranks.size();
 }
 
-constexpr size_t segment_floats = all_reduce_segment / sizeof(float);
-
-template <typename T>
-std::span<T> segment(std::span<T> data, size_t index) {
-  const size_t begin = std::min(index * segment_floats, data.size());
-  return data.subspan(begin, std::min(segment_floats, data.size() - begin));
+// Each part travels around the ring, and every rank adds its values. Rank r ends with part r + 1.
+Task sum_around_ring(Channel& ranks, std::span<float> data, int tag) {
+  const int size = ranks.size(), next = ring_part(ranks, 1), previous = ring_part(ranks, -1);
+  for (int step = 0; step < size - 1; ++step)
+    co_await swap(ranks, cut(data, size, ring_part(ranks, -step)), next,
+                  cut(data, size, ring_part(ranks, -step - 1)), previous, Arriving::is_added, tag);
 }
 
-size_t segments(std::span<const float> data) {
-  return (data.size() + segment_floats - 1) / segment_floats;
-}
-
-std::vector<Request> send_segments(Channel& ranks, std::span<const float> data, int to, int tag) {
-  std::vector<Request> requests;
-  for (size_t i = 0; i < segments(data); ++i)
-    requests.push_back(ranks.send(std::as_bytes(segment(data, i)), to, tag));
-  return requests;
-}
-
-std::vector<Request> receive_segments(Channel& ranks, std::span<float> data, int from, int tag) {
-  std::vector<Request> requests;
-  for (size_t i = 0; i < segments(data); ++i)
-    requests.push_back(ranks.receive(std::as_writable_bytes(segment(data, i)), from, tag));
-  return requests;
+// The complete parts travel around the ring once more.
+Task copy_around_ring(Channel& ranks, std::span<float> data, int tag) {
+  const int size = ranks.size(), next = ring_part(ranks, 1), previous = ring_part(ranks, -1);
+  for (int step = 0; step < size - 1; ++step)
+    co_await swap(ranks, cut(data, size, ring_part(ranks, 1 - step)), next,
+                  cut(data, size, ring_part(ranks, -step)), previous, Arriving::replaces, tag);
 }
 
 }  // namespace
+
+AllReduceWay all_reduce_way(int64_t ranks, int64_t per_node, size_t bytes) {
+  if (bytes * static_cast<size_t>(std::max<int64_t>(1, per_node)) <= largest_doubled)
+    return AllReduceWay::doubling;
+  if (is_power_of_two(ranks)) return AllReduceWay::halving;
+  return per_node > 1 && per_node < ranks ? AllReduceWay::by_node : AllReduceWay::ring;
+}
+
+int ranks_per_node(const Channel& ranks) {
+  int count = 1;
+  while (count < ranks.size() && ranks.node_of(count) == ranks.node_of(0)) ++count;
+  if (ranks.size() % count != 0) return 0;
+  for (int r = 0; r < ranks.size(); ++r)
+    if (ranks.node_of(r) != ranks.node_of(r - r % count) ||
+        (r >= count && ranks.node_of(r) == ranks.node_of(r - count)))
+      return 0;
+  return count;
+}
+
+// If the number of ranks is not a power of two, the first pairs of ranks begin as one: the odd rank
+// sends its data to the even one, and receives the result.
+Task all_reduce_by_doubling(Channel& ranks, std::span<float> data, int tag) {
+  const int size = ranks.size(), rank = ranks.rank();
+  const int most = static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
+  const int pairs = size - most;
+  const std::span<float> none;
+  if (rank < 2 * pairs && rank % 2 == 1) {
+    co_await swap(ranks, data, rank - 1, none, rank - 1, Arriving::replaces, tag);
+    co_await swap(ranks, none, rank - 1, data, rank - 1, Arriving::replaces, tag);
+    co_return;
+  }
+  if (rank < 2 * pairs)
+    co_await swap(ranks, none, rank + 1, data, rank + 1, Arriving::is_added, tag);
+  const int place = rank < 2 * pairs ? rank / 2 : rank - pairs;
+  std::vector<float> leaving(data.size());  // is not changed while it is sent
+  for (int distance = 1; distance < most; distance *= 2) {
+    const int other = place ^ distance, peer = other < pairs ? 2 * other : other + pairs;
+    std::ranges::copy(data, leaving.begin());
+    co_await swap(ranks, leaving, peer, data, peer, Arriving::is_added, tag);
+  }
+  if (rank < 2 * pairs)
+    co_await swap(ranks, data, rank + 1, none, rank + 1, Arriving::replaces, tag);
+}
+
+Task all_reduce_by_halving(Channel& ranks, std::span<float> data, int tag) {
+  co_await sum_by_halving(ranks, data, tag);
+  for (int distance = ranks.size() / 2; distance >= 1; distance /= 2) {
+    const Halves halves(data, ranks.rank(), distance);
+    co_await swap(ranks, halves.mine, halves.peer, halves.others, halves.peer, Arriving::replaces,
+                  tag);
+  }
+}
 
 Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
-  const int size = ranks.size(), rank = ranks.rank();
-  const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
-  const auto buffer =
-      std::make_unique_for_overwrite<float[]>(std::min(segment_floats, data.size()));
-  // Reduce-scatter: each part travels around the ring, and every rank adds its values.
-  for (int step = 0; step < size - 1; ++step) {
-    const std::span<float> out = cut(data, size, (rank - step + size) % size);
-    const std::span<float> in = cut(data, size, (rank - step - 1 + 2 * size) % size);
-    std::vector<Request> sent = send_segments(ranks, out, next, tag);
-    for (size_t i = 0; i < segments(in); ++i) {
-      const std::span<float> arrived = std::span(buffer.get(), segment(in, i).size());
-      co_await ranks.receive(std::as_writable_bytes(arrived), previous, tag);
-      ranks.add(segment(in, i), arrived);
-    }
-    for (Request& request : sent) co_await std::move(request);
-  }
-  // All-gather: the complete parts travel around the ring once more.
-  for (int step = 0; step < size - 1; ++step) {
-    const std::span<float> out = cut(data, size, (rank + 1 - step + size) % size);
-    const std::span<float> in = cut(data, size, (rank - step + size) % size);
-    std::vector<Request> moving = receive_segments(ranks, in, previous, tag);
-    for (Request& request : send_segments(ranks, out, next, tag))
-      moving.push_back(std::move(request));
-    for (Request& request : moving) co_await std::move(request);
-  }
+  co_await sum_around_ring(ranks, data, tag);
+  co_await copy_around_ring(ranks, data, tag);
 }
 
-namespace {
-
-constexpr int everyone = -1;
-
-// Exchanges with peers at distance 1, 2, 4, ...: each rank keeps and sums one half of its remaining
-// elements. Then, in reverse order, complete halves go to all ranks or towards the root.
-Task by_halving(Channel& ranks, std::span<float> data, int root, int tag) {
-  const int size = ranks.size(), rank = ranks.rank();
-  const auto buffer =
-      std::make_unique_for_overwrite<float[]>(std::min(segment_floats, data.size()));
-  std::vector<std::span<float>> wholes;
-  std::span<float> mine = data;
-  for (int distance = 1; distance < size; distance *= 2) {
-    const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
-    wholes.push_back(mine);
-    const std::span<float> keep = cut(mine, 2, half), give = cut(mine, 2, 1 - half);
-    std::vector<Request> sent = send_segments(ranks, give, peer, tag);
-    for (size_t i = 0; i < segments(keep); ++i) {
-      const std::span<float> arrived = std::span(buffer.get(), segment(keep, i).size());
-      co_await ranks.receive(std::as_writable_bytes(arrived), peer, tag);
-      ranks.add(segment(keep, i), arrived);
-    }
-    for (Request& request : sent) co_await std::move(request);
-    mine = keep;
-  }
-  for (int distance = size / 2; distance >= 1; distance /= 2) {
-    const int peer = rank ^ distance, half = (rank & distance) ? 1 : 0;
-    const std::span<float> whole = wholes.back();
-    wholes.pop_back();
-    const bool away = root != everyone && ((rank ^ root) & distance) != 0;
-    std::vector<Request> moving;
-    if (!away) moving = receive_segments(ranks, cut(whole, 2, 1 - half), peer, tag);
-    if (away || root == everyone)
-      for (Request& request : send_segments(ranks, cut(whole, 2, half), peer, tag))
-        moving.push_back(std::move(request));
-    for (Request& request : moving) co_await std::move(request);
-    if (away) co_return;  // its part has been sent
-  }
-}
-
-Task reduce_by_tree(Channel& ranks, std::span<float> data, int root, int tag) {
-  const int size = ranks.size(), place = (ranks.rank() - root + size) % size;
-  const auto buffer =
-      std::make_unique_for_overwrite<float[]>(std::min(segment_floats, data.size()));
-  for (int distance = 1; distance < size; distance *= 2) {
-    if (place & distance) {
-      for (Request& request : send_segments(ranks, data, (place - distance + root) % size, tag))
-        co_await std::move(request);
-      co_return;
-    }
-    if (place + distance >= size) continue;
-    for (size_t i = 0; i < segments(data); ++i) {
-      const std::span<float> arrived = std::span(buffer.get(), segment(data, i).size());
-      co_await ranks.receive(std::as_writable_bytes(arrived), (place + distance + root) % size,
-                             tag);
-      ranks.add(segment(data, i), arrived);
-    }
-  }
-}
-
-}  // namespace
-
-Task all_reduce_by_halving_doubling(Channel& ranks, std::span<float> data, int tag) {
-  return by_halving(ranks, data, everyone, tag);
-}
-
-Task reduce_by_messages(Channel& ranks, std::span<float> data, int root, int tag) {
-  if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
-    return by_halving(ranks, data, root, tag);
-  return reduce_by_tree(ranks, data, root, tag);
-}
-
-Task reduce_scatter_by_messages(Channel& ranks, std::span<const float> from, std::span<float> to,
-                                int tag) {
-  const int size = ranks.size(), rank = ranks.rank();
-  const size_t most = std::min(segment_floats, to.size());
-  const auto buffer = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(size) * most);
-  std::vector<Request> sent;
-  for (int distance = 1; distance < size; ++distance) {
-    const int next = (rank + distance) % size;
-    for (Request& request : send_segments(ranks, cut(from, size, next), next, tag))
-      sent.push_back(std::move(request));
-  }
-  for (size_t i = 0; i < segments(to); ++i) {
-    const std::span<float> done = segment(to, i);
-    const auto of_rank = [&](int r) {
-      return std::span(buffer.get() + static_cast<size_t>(r) * most, done.size());
-    };
-    std::vector<Request> arriving;
-    for (int distance = 1; distance < size; ++distance) {
-      const int previous = (rank - distance + size) % size;
-      arriving.push_back(ranks.receive(std::as_writable_bytes(of_rank(previous)), previous, tag));
-    }
-    for (Request& request : arriving) co_await std::move(request);
-    std::ranges::copy(segment(cut(from, size, rank), i), of_rank(rank).begin());
-    for (int distance = 1; distance < size; distance *= 2)  // neighbours first
-      for (int r = 0; r + distance < size; r += 2 * distance)
-        ranks.add(of_rank(r), of_rank(r + distance));
-    std::ranges::copy(of_rank(0), done.begin());
-  }
-  for (Request& request : sent) co_await std::move(request);
+// The ranks of a node sum one part each; each then reduces its part with the ranks that have the
+// same part on other nodes.
+Task all_reduce_by_node(Channel& ranks, std::span<float> data, int tag) {
+  const int here = ranks_per_node(ranks), nodes = ranks.size() / here;
+  Members node(ranks, ranks.rank() - ranks.rank() % here, 1, here);
+  Members across(ranks, ranks.rank() % here, here, nodes);
+  co_await sum_around_ring(node, data, tag);
+  co_await all_reduce_by_messages(across, cut(data, here, ring_part(node, 1)), tag);
+  co_await copy_around_ring(node, data, tag);
 }
 
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag) {
-  if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
-    return all_reduce_by_halving_doubling(ranks, data, tag);
+  switch (all_reduce_way(ranks.size(), ranks_per_node(ranks), data.size_bytes())) {
+    case AllReduceWay::doubling:
+      return all_reduce_by_doubling(ranks, data, tag);
+    case AllReduceWay::halving:
+      return all_reduce_by_halving(ranks, data, tag);
+    case AllReduceWay::by_node:
+      return all_reduce_by_node(ranks, data, tag);
+    case AllReduceWay::ring:
+      break;
+  }
   return all_reduce_by_ring(ranks, data, tag);
 }
 

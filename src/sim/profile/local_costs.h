@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "comm/algorithms/all_reduce.h"
+#include "comm/algorithms/swap.h"
 #include "comm/collective.h"
 #include "sim/profile/profile.h"
 
@@ -39,7 +39,7 @@ class LocalCosts {
   }
 
  private:
-  static constexpr double smallest = 64, largest_segment = all_reduce_segment;
+  static constexpr double smallest = 64, largest_segment = swap_segment;
 
   // Both ranks send and receive at the same time.
   static constexpr const char* exchange = "exchange";

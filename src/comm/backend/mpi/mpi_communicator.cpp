@@ -93,6 +93,7 @@ struct Group {
   double timeout = 0;
   double patience = 0;
   std::vector<std::string> hosts;
+  std::vector<int> nodes;  // for each rank, the first rank that shares memory with it
 
   Group(MPI_Comm from, double limit, const Group* parent) : timeout(limit) {
     check(MPI_Comm_dup(from, &comm), "MPI_Comm_dup");
@@ -110,6 +111,14 @@ struct Group {
           "MPI_Allgather");
     for (int r = 0; r < size; ++r)
       hosts.emplace_back(all.data() + static_cast<size_t>(r) * MPI_MAX_PROCESSOR_NAME);
+    MPI_Comm here;
+    check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here),
+          "MPI_Comm_split_type");
+    int first = rank;
+    check(MPI_Bcast(&first, 1, MPI_INT, 0, here), "MPI_Bcast");
+    MPI_Comm_free(&here);
+    nodes.resize(static_cast<size_t>(size));
+    check(MPI_Allgather(&first, 1, MPI_INT, nodes.data(), 1, MPI_INT, comm), "MPI_Allgather");
     patience =
         parent
             ? parent->patience
@@ -252,7 +261,7 @@ class TaskOperation final : public MpiOperation {
   TaskOperation(std::shared_ptr<const Group> group, Task task, std::unique_ptr<float[]> scratch)
       : MpiOperation(std::move(group)), scratch_(std::move(scratch)), task_(std::move(task)) {}
   bool advance() override { return task_.advance(); }
-  bool met() const override { return task_.steps() > 0; }
+  bool met() const override { return task_.has_progressed(); }
 
  private:
   std::unique_ptr<float[]> scratch_;
@@ -269,6 +278,7 @@ class MpiCommunicator final : public MessageCommunicator {
 
   int rank() const override { return group_->rank; }
   int size() const override { return group_->size; }
+  int node_of(int r) const override { return group_->nodes[static_cast<size_t>(r)]; }
 
   Request barrier() override {
     MPI_Request request;

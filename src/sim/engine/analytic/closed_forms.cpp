@@ -7,12 +7,15 @@
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
+#include "comm/algorithms/reduce.h"
+#include "comm/algorithms/swap.h"
 
 namespace lockstep {
 namespace {
 
-// Elements to add are received segment by segment; each segment pays the latency.
-double segments_added(double bytes) { return std::max(1.0, std::ceil(bytes / all_reduce_segment)); }
+double segments_of(double bytes, double segment) {
+  return std::max(1.0, std::ceil(bytes / segment));
+}
 
 int levels(int64_t count) { return std::bit_width(static_cast<uint64_t>(count - 1)); }
 
@@ -106,9 +109,58 @@ Round ClosedForms::between(int64_t from, int64_t to, double bytes, double flows)
   return round;
 }
 
-Round ClosedForms::swap(Collective operation, double whole, int64_t distance, double part) const {
-  if (distance < per_node_) return local_part(operation, whole, part);
-  return remote(distance / per_node_, part, static_cast<double>(per_node_));
+Round ClosedForms::with_adding(Round round, double part, Then then) const {
+  if (then == Then::replace) return round;
+  round.latency *= segments_of(part, swap_segment);
+  round.processor += local_.add(part);
+  return round;
+}
+
+Round ClosedForms::exchange(Collective operation, double whole, int64_t distance, double part,
+                            Then then) const {
+  const Round round = distance < per_node_
+                          ? local_part(operation, whole, part)
+                          : remote(distance / per_node_, part, static_cast<double>(per_node_));
+  return with_adding(round, part, then);
+}
+
+std::vector<Round> ClosedForms::doubling(double bytes) const {
+  if (!is_power_of_two()) return {doubling_in_pairs(bytes)};
+  std::vector<Round> rounds;
+  for (int64_t distance = 1; distance < ranks_; distance *= 2)
+    rounds.push_back(exchange(Collective::all_reduce, bytes, distance, bytes, Then::add));
+  return rounds;
+}
+
+// The first pairs of ranks begin and end as one, while others exchange data already. ready[i]: when
+// the rank at place i has its sum so far. About half of a node's ranks have their peer elsewhere.
+Round ClosedForms::doubling_in_pairs(double bytes) const {
+  const auto most = std::bit_floor(static_cast<size_t>(ranks_));
+  const size_t pairs = static_cast<size_t>(ranks_) - most;
+  const auto rank_at = [&](size_t place) { return place < pairs ? 2 * place : place + pairs; };
+  const Round inside = local_part(Collective::all_reduce, bytes, bytes);
+  const auto step = [&](size_t a, size_t b, Then then) {
+    const int near = job_.nodes[std::min(a, b)], far = job_.nodes[std::max(a, b)];
+    const double flows = std::ceil(static_cast<double>(per_node_) / 2);
+    return with_adding(near == far ? inside : remote(far - near, bytes, flows), bytes, then);
+  };
+  const auto on_wire = [](const Round& round) { return round.latency + round.transfer; };
+  const auto on_core = [&](const Round& round) { return round.processor / speed_; };
+  std::vector<double> ready(most);
+  for (size_t place = 0; place < pairs; ++place)
+    ready[place] = seconds(step(2 * place, 2 * place + 1, Then::add));
+  for (size_t distance = 1; distance < most; distance *= 2) {
+    std::vector<double> next(most);
+    for (size_t place = 0; place < most; ++place) {
+      const size_t other = place ^ distance;
+      const Round round = step(rank_at(place), rank_at(other), Then::add);
+      next[place] = std::max(ready[place], ready[other] + on_wire(round)) + on_core(round);
+    }
+    ready = std::move(next);
+  }
+  for (size_t place = 0; place < pairs; ++place)
+    ready[place] += seconds(step(2 * place, 2 * place + 1, Then::replace));
+  return {std::ranges::max(ready), 0, 0, 1};
 }
 
 std::vector<Round> ClosedForms::halving(Collective operation, double bytes) const {
@@ -116,21 +168,20 @@ std::vector<Round> ClosedForms::halving(Collective operation, double bytes) cons
   double part = bytes;
   for (int64_t distance = 1; distance < ranks_; distance *= 2) {
     part /= 2;
-    rounds.push_back(swap(operation, bytes, distance, part));
-    rounds.back().latency *= segments_added(part);
-    rounds.back().processor += local_.add(part);
+    rounds.push_back(exchange(operation, bytes, distance, part, Then::add));
   }
   for (int64_t distance = ranks_ / 2; distance >= 1; distance /= 2, part *= 2)
-    rounds.push_back(swap(operation, bytes, distance, part));
+    rounds.push_back(exchange(operation, bytes, distance, part, Then::replace));
   return rounds;
 }
 
 // One message leaves and one enters each node. Large messages wait for their receiver, so the
 // slowest hop sets the pace. Small ones are sent at once, so the average hop around the ring does.
-Round ClosedForms::ring_step(Collective operation, double whole, double part) const {
-  const Round inside = local_part(operation, whole, part);
+Round ClosedForms::ring_step(Collective operation, double whole, double part, Then then) const {
+  const Round inside = with_adding(local_part(operation, whole, part), part, then);
   if (nodes_ == 1) return inside;
-  const Round out = remote(1, part, 1), across = farthest(part);
+  const Round out = with_adding(remote(1, part, 1), part, then);
+  const Round across = with_adding(farthest(part), part, then);
   if (part >= eager_bytes) {
     const Round& slow = has_uplinks() ? across : out;
     return per_node_ == 1 || seconds(slow) > seconds(inside) ? slow : inside;
@@ -144,17 +195,95 @@ Round ClosedForms::ring_step(Collective operation, double whole, double part) co
           1};
 }
 
+std::vector<Round> ClosedForms::ring(double bytes) const {
+  const double part = bytes / static_cast<double>(ranks_);
+  Round adding = ring_step(Collective::all_reduce, bytes, part, Then::add);
+  Round copying = ring_step(Collective::all_reduce, bytes, part, Then::replace);
+  adding.times = copying.times = ranks_ - 1;
+  return {adding, copying};
+}
+
+// A ring within each node, all-reduces of one part per rank between nodes, a ring within each node.
+std::vector<Round> ClosedForms::by_node(double bytes) const {
+  const double part = bytes / static_cast<double>(per_node_);
+  const auto inside = [&](Then then) {
+    Round round = exchange(Collective::all_reduce, bytes, 1, part, then);
+    round.times = per_node_ - 1;
+    return round;
+  };
+  const auto between_nodes = [&](int64_t distance, double size, Then then) {
+    return exchange(Collective::all_reduce, bytes, distance * per_node_, size, then);
+  };
+  std::vector<Round> rounds{inside(Then::add)};
+  switch (all_reduce_way(nodes_, 1, static_cast<size_t>(part))) {
+    case AllReduceWay::doubling:
+      for (int64_t distance = 1; 2 * distance <= nodes_; distance *= 2)
+        rounds.push_back(between_nodes(distance, part, Then::add));
+      break;
+    case AllReduceWay::halving: {
+      double half = part;
+      for (int64_t distance = 1; distance < nodes_; distance *= 2)
+        rounds.push_back(between_nodes(distance, half /= 2, Then::add));
+      for (int64_t distance = nodes_ / 2; distance >= 1; distance /= 2, half *= 2)
+        rounds.push_back(between_nodes(distance, half, Then::replace));
+      break;
+    }
+    default:
+      for (const Then then : {Then::add, Then::replace}) {
+        rounds.push_back(between_nodes(1, part / static_cast<double>(nodes_), then));
+        rounds.back().times = nodes_ - 1;
+      }
+  }
+  rounds.push_back(inside(Then::replace));
+  return rounds;
+}
+
 std::vector<Round> ClosedForms::all_reduce(double bytes) const {
   if (ranks_ == 1) return {};
   if (job_.backend == Backend::threads) return {by_threads(Collective::all_reduce, bytes)};
-  if (is_power_of_two()) return halving(Collective::all_reduce, bytes);
-  const double part = bytes / static_cast<double>(ranks_);
-  Round step = ring_step(Collective::all_reduce, bytes, part);
-  step.times = ranks_ - 1;
-  Round adding = step;
-  adding.latency *= segments_added(part);
-  adding.processor += local_.add(part);
-  return {adding, step};
+  const int64_t uniform = nodes_ * per_node_ == ranks_ ? per_node_ : 0;
+  switch (all_reduce_way(ranks_, uniform, static_cast<size_t>(bytes))) {
+    case AllReduceWay::doubling:
+      return doubling(bytes);
+    case AllReduceWay::halving:
+      return halving(Collective::all_reduce, bytes);
+    case AllReduceWay::by_node:
+      return by_node(bytes);
+    case AllReduceWay::ring:
+      break;
+  }
+  return ring(bytes);
+}
+
+// Segments are forwarded from rank to rank towards the root; the slowest hop sets the pace. Two
+// segments are in flight between two ranks and share the link.
+Round ClosedForms::reduce_chain(double bytes) const {
+  const double segment = std::min<double>(bytes, chain_segment);
+  const double segments = segments_of(bytes, chain_segment);
+  double fill = 0, pace = 0;
+  for (size_t rank = 1; rank < job_.nodes.size(); ++rank) {
+    const int near = job_.nodes[rank - 1], far = job_.nodes[rank];
+    Round hop = near == far ? local_part(Collective::reduce, bytes, segment)
+                            : between(near, far, segment, segments > 1 ? 2 : 1);
+    hop.processor += local_.add(segment);
+    fill += seconds(hop);
+    pace = std::max({pace, hop.transfer / 2, seconds(hop) / 2, hop.processor / speed_});
+  }
+  return {fill + (segments - 1) * pace, 0, 0, 1};
+}
+
+// Whole arrays are sent up a tree. complete[r]: when rank r has the sum of the ranks below it.
+Round ClosedForms::reduce_tree(double bytes) const {
+  std::vector<double> complete(static_cast<size_t>(ranks_));
+  for (size_t distance = 1; distance < complete.size(); distance *= 2)
+    for (size_t to = 0; to + distance < complete.size(); to += 2 * distance) {
+      const int near = job_.nodes[to], far = job_.nodes[to + distance];
+      const Round step =
+          near == far ? local_part(Collective::reduce, bytes, bytes) : between(near, far, bytes, 1);
+      complete[to] = std::max(complete[to], complete[to + distance]) +
+                     seconds(with_adding(step, bytes, Then::add));
+    }
+  return {complete[0], 0, 0, 1};
 }
 
 // Powers of two take the steps of an all-reduce, but in the second half ranks only send towards the
@@ -162,19 +291,15 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
 std::vector<Round> ClosedForms::reduce(double bytes) const {
   if (ranks_ == 1) return {};
   if (job_.backend == Backend::threads) return {by_threads(Collective::reduce, bytes)};
-  if (is_power_of_two()) return halving(Collective::reduce, bytes);
-  // Whole arrays are sent up a tree. complete[r]: when rank r has the sum of the ranks below it.
-  std::vector<double> complete(static_cast<size_t>(ranks_));
-  const Round inside = local_part(Collective::reduce, bytes, bytes);
-  for (size_t distance = 1; distance < complete.size(); distance *= 2)
-    for (size_t to = 0; to + distance < complete.size(); to += 2 * distance) {
-      const int near = job_.nodes[to], far = job_.nodes[to + distance];
-      Round step = near == far ? inside : between(near, far, bytes, 1);
-      step.latency *= segments_added(bytes);
-      step.processor += local_.add(bytes);
-      complete[to] = std::max(complete[to], complete[to + distance]) + seconds(step);
-    }
-  return {{complete[0], 0, 0, 1}};
+  switch (reduce_way(ranks_, static_cast<size_t>(bytes))) {
+    case ReduceWay::halving:
+      return halving(Collective::reduce, bytes);
+    case ReduceWay::chain:
+      return {reduce_chain(bytes)};
+    case ReduceWay::tree:
+      break;
+  }
+  return {reduce_tree(bytes)};
 }
 
 Round ClosedForms::binomial_broadcast(double bytes) const {

@@ -52,10 +52,20 @@ class ClosedForms {
   // One message at a time, between the nodes that are farthest apart.
   Round farthest(double bytes) const;
   Round between(int64_t from, int64_t to, double bytes, double flows) const;
-  // Each rank swaps `part` bytes with the rank at this distance.
-  Round swap(Collective operation, double whole, int64_t distance, double part) const;
-  Round ring_step(Collective operation, double whole, double part) const;
+  // Each rank exchanges `part` bytes with the rank at this distance.
+  enum class Then { replace, add };
+  Round exchange(Collective operation, double whole, int64_t distance, double part,
+                 Then then) const;
+  Round ring_step(Collective operation, double whole, double part, Then then) const;
+  // Elements to add are received segment by segment; each segment pays the latency.
+  Round with_adding(Round round, double part, Then then) const;
+  std::vector<Round> doubling(double bytes) const;
+  Round doubling_in_pairs(double bytes) const;
   std::vector<Round> halving(Collective operation, double bytes) const;
+  std::vector<Round> ring(double bytes) const;
+  std::vector<Round> by_node(double bytes) const;
+  Round reduce_chain(double bytes) const;
+  Round reduce_tree(double bytes) const;
   Round binomial_broadcast(double bytes) const;
 
   const SimulatedJob& job_;

@@ -210,7 +210,7 @@ class TaskOperation final : public Operation {
       : scratch_(std::move(scratch)), task_(std::move(task)), time_(time) {}
   bool advance() override { return task_.advance(); }
   bool block() override { return task_.block(); }
-  bool met() const override { return task_.steps() > 0; }
+  bool met() const override { return task_.has_progressed(); }
   std::string missing() override { return "a rank of the simulation"; }
   double now() const override { return time_.seconds(); }
 
@@ -229,6 +229,7 @@ class SmpiCommunicator final : public MessageCommunicator {
 
   int rank() const override { return group_->rank; }
   int size() const override { return group_->size; }
+  int node_of(int r) const override { return group_->node_of(r); }
 
   void add(std::span<float> into, std::span<const float> from) override {
     if (real(into.size_bytes())) Channel::add(into, from);
