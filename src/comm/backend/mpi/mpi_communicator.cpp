@@ -1,13 +1,16 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
+#include "comm/backend/mpi/congestion.h"
 #include "comm/backend/mpi/library.h"
 #include "comm/message_communicator.h"
 
@@ -85,6 +88,30 @@ class Deadline {
   std::thread watch_;
 };
 
+// Number of ranks that share this machine's cores. Hosts may be parts of one machine (containers,
+// network namespaces): these have one kernel, which was started once.
+int64_t ranks_on_this_machine(MPI_Comm comm, int size) {
+  std::array<char, 64> mine{};
+  std::ifstream("/proc/sys/kernel/random/boot_id").read(mine.data(), mine.size() - 1);
+  std::vector<std::array<char, 64>> all(static_cast<size_t>(size));
+  check(MPI_Allgather(mine.data(), mine.size(), MPI_CHAR, all.data(), mine.size(), MPI_CHAR, comm),
+        "MPI_Allgather");
+  return std::count(all.begin(), all.end(), mine);
+}
+
+// Sends a byte to each of these ranks and receives one, which opens the connections to them.
+void open_connections(MPI_Comm comm, const std::vector<int>& peers) {
+  const char out = 1;
+  std::vector<char> in(peers.size());
+  std::vector<MPI_Request> requests(2 * peers.size());
+  for (size_t i = 0; i < peers.size(); ++i) {
+    check(MPI_Irecv(&in[i], 1, MPI_CHAR, peers[i], 0, comm, &requests[2 * i]), "MPI_Irecv");
+    check(MPI_Isend(&out, 1, MPI_CHAR, peers[i], 0, comm, &requests[2 * i + 1]), "MPI_Isend");
+  }
+  check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+        "MPI_Waitall");
+}
+
 // The MPI communicators of a group, freed with the last user.
 struct Group {
   MPI_Comm comm = MPI_COMM_NULL;  // for operations
@@ -119,10 +146,18 @@ struct Group {
     MPI_Comm_free(&here);
     nodes.resize(static_cast<size_t>(size));
     check(MPI_Allgather(&first, 1, MPI_INT, nodes.data(), 1, MPI_INT, comm), "MPI_Allgather");
-    patience =
-        parent
-            ? parent->patience
-            : patience_of(std::count(hosts.begin(), hosts.end(), hosts[static_cast<size_t>(rank)]));
+    if (!parent) prepare_sockets();
+    patience = parent ? parent->patience : patience_of(ranks_on_this_machine(comm, size));
+  }
+  // Open MPI opens a connection with the first message. Very large jobs leave it at that.
+  void prepare_sockets() const {
+    constexpr int most_connections = 256;
+    std::vector<int> peers;
+    for (int r = 0; r < size; ++r)
+      if (nodes[static_cast<size_t>(r)] != nodes[static_cast<size_t>(rank)]) peers.push_back(r);
+    if (peers.empty() || size > most_connections) return;
+    open_connections(comm, peers);
+    avoid_bbr();
   }
   ~Group() {
     int finalized = 0;
