@@ -25,7 +25,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", default="", help="numbers of hosts, all if not given")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--congestion", default="cubic", help="TCP congestion control: cubic (Linux's default), reno, bbr")
+    parser.add_argument("--congestion", help="TCP congestion control of the hosts; if not given, this machine's")
     parser.add_argument("--log", help="file to which results are appended as JSON lines")
     options = parser.parse_args()
     wanted = [int(word) for word in options.hosts.split(",") if word]

@@ -25,7 +25,7 @@ def run(*words, **options):
 class Hosts:
     """A star of hosts, or a tree: `groups` hosts per leaf switch, whose uplinks carry `uplink` Mbit/s."""
 
-    def __init__(self, rates, groups=None, uplink=None, queue="1000ms", congestion="cubic"):
+    def __init__(self, rates, groups=None, uplink=None, queue="1000ms", congestion=None):
         if os.geteuid() != 0:
             raise Unavailable("making network namespaces needs root")
         for tool in ("ip", "tc", "mpirun"):
@@ -78,7 +78,8 @@ class Hosts:
         for i, rate in enumerate(self.rates):
             name, port = f"{self.prefix}-h{i}", f"p{i}"
             self._space(name)
-            run("ip", "netns", "exec", name, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={self.congestion}")
+            if self.congestion:
+                run("ip", "netns", "exec", name, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={self.congestion}")
             run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
             run("ip", "-n", switch, "link", "set", port, "master", f"leaf{i // group_size}", "up")
             address = f"{SUBNET}.0.{i + 1}"

@@ -110,6 +110,8 @@ TEST(AllReduce, IsChosenByRanksNodesAndSize) {
   EXPECT_EQ(all_reduce_way(8, 1, 16), AllReduceWay::doubling);
   EXPECT_EQ(all_reduce_way(7, 1, largest_doubled), AllReduceWay::doubling);
   EXPECT_EQ(all_reduce_way(256, 16, largest_doubled), AllReduceWay::halving);
+  EXPECT_EQ(all_reduce_way(2, 2, largest_doubled_in_node), AllReduceWay::doubling);
+  EXPECT_EQ(all_reduce_way(2, 2, largest_doubled), AllReduceWay::halving);
   EXPECT_EQ(all_reduce_way(8, 1, 1 << 20), AllReduceWay::halving);
   EXPECT_EQ(all_reduce_way(8, 2, 1 << 20), AllReduceWay::halving);
   EXPECT_EQ(all_reduce_way(7, 1, 1 << 20), AllReduceWay::ring);
@@ -133,16 +135,17 @@ TEST(AllReduce, KnowsTheNumberOfRanksPerNode) {
 
 TEST(Swap, SendsSegmentsAndAddsOrReplaces) {
   constexpr size_t floats = 3 * swap_segment / sizeof(float) + 3;
-  for (const Arriving arriving : {Arriving::is_added, Arriving::replaces})
+  for (const bool adds : {true, false})
     run_thread_ranks(2, 60, [&](Communicator& ranks) {
       CountingChannel counting(ranks);
       const std::vector<float> mine(floats, static_cast<float>(1 + ranks.rank()));
       std::vector<float> data(floats, 10);
+      const SegmentBuffer buffer(floats);
       const int peer = 1 - ranks.rank();
-      Task task = swap(counting, mine, peer, data, peer, arriving, 3);
+      Task task = adds ? swap_and_add(counting, mine, peer, data, peer, buffer, 3)
+                       : swap(counting, mine, peer, data, peer, 3);
       finish(task);
-      const float expected =
-          static_cast<float>(1 + peer) + (arriving == Arriving::is_added ? 10 : 0);
+      const float expected = static_cast<float>(1 + peer) + (adds ? 10 : 0);
       for (const float value : data) ASSERT_EQ(value, expected);
       EXPECT_EQ(counting.messages, 4);
       EXPECT_EQ(counting.largest, swap_segment);
@@ -156,7 +159,7 @@ TEST(Swap, SendsInOneDirectionOnly) {
     const std::span<float> none;
     const bool sends = ranks.rank() == 1;
     Task task = swap(counting, sends ? data : none, 1 - ranks.rank(), sends ? none : data,
-                     1 - ranks.rank(), Arriving::replaces, 3);
+                     1 - ranks.rank(), 3);
     finish(task);
     EXPECT_EQ(counting.messages, sends ? 4 : 0);
     EXPECT_EQ(data.back(), 1);

@@ -42,9 +42,10 @@ int ring_part(const Channel& ranks, int offset) {
 // Each part travels around the ring, and every rank adds its values. Rank r ends with part r + 1.
 Task sum_around_ring(Channel& ranks, std::span<float> data, int tag) {
   const int size = ranks.size(), next = ring_part(ranks, 1), previous = ring_part(ranks, -1);
+  const SegmentBuffer buffer(data.size() / static_cast<size_t>(size) + 1);  // the largest part
   for (int step = 0; step < size - 1; ++step)
-    co_await swap(ranks, cut(data, size, ring_part(ranks, -step)), next,
-                  cut(data, size, ring_part(ranks, -step - 1)), previous, Arriving::is_added, tag);
+    co_await swap_and_add(ranks, cut(data, size, ring_part(ranks, -step)), next,
+                          cut(data, size, ring_part(ranks, -step - 1)), previous, buffer, tag);
 }
 
 // The complete parts travel around the ring once more.
@@ -52,13 +53,14 @@ Task copy_around_ring(Channel& ranks, std::span<float> data, int tag) {
   const int size = ranks.size(), next = ring_part(ranks, 1), previous = ring_part(ranks, -1);
   for (int step = 0; step < size - 1; ++step)
     co_await swap(ranks, cut(data, size, ring_part(ranks, 1 - step)), next,
-                  cut(data, size, ring_part(ranks, -step)), previous, Arriving::replaces, tag);
+                  cut(data, size, ring_part(ranks, -step)), previous, tag);
 }
 
 }  // namespace
 
 AllReduceWay all_reduce_way(int64_t ranks, int64_t per_node, size_t bytes) {
-  if (bytes * static_cast<size_t>(std::max<int64_t>(1, per_node)) <= largest_doubled)
+  const size_t of_node = bytes * static_cast<size_t>(std::max<int64_t>(1, per_node));
+  if (per_node == ranks ? bytes <= largest_doubled_in_node : of_node <= largest_doubled)
     return AllReduceWay::doubling;
   if (is_power_of_two(ranks)) return AllReduceWay::halving;
   return per_node > 1 && per_node < ranks ? AllReduceWay::by_node : AllReduceWay::ring;
@@ -83,29 +85,28 @@ Task all_reduce_by_doubling(Channel& ranks, std::span<float> data, int tag) {
   const int pairs = size - most;
   const std::span<float> none;
   if (rank < 2 * pairs && rank % 2 == 1) {
-    co_await swap(ranks, data, rank - 1, none, rank - 1, Arriving::replaces, tag);
-    co_await swap(ranks, none, rank - 1, data, rank - 1, Arriving::replaces, tag);
+    co_await swap(ranks, data, rank - 1, none, rank - 1, tag);
+    co_await swap(ranks, none, rank - 1, data, rank - 1, tag);
     co_return;
   }
-  if (rank < 2 * pairs)
-    co_await swap(ranks, none, rank + 1, data, rank + 1, Arriving::is_added, tag);
+  const SegmentBuffer buffer(data.size());
+  if (rank < 2 * pairs) co_await swap_and_add(ranks, none, rank + 1, data, rank + 1, buffer, tag);
   const int place = rank < 2 * pairs ? rank / 2 : rank - pairs;
   std::vector<float> leaving(data.size());  // is not changed while it is sent
   for (int distance = 1; distance < most; distance *= 2) {
     const int other = place ^ distance, peer = other < pairs ? 2 * other : other + pairs;
     std::ranges::copy(data, leaving.begin());
-    co_await swap(ranks, leaving, peer, data, peer, Arriving::is_added, tag);
+    co_await swap_and_add(ranks, leaving, peer, data, peer, buffer, tag);
   }
-  if (rank < 2 * pairs)
-    co_await swap(ranks, data, rank + 1, none, rank + 1, Arriving::replaces, tag);
+  if (rank < 2 * pairs) co_await swap(ranks, data, rank + 1, none, rank + 1, tag);
 }
 
 Task all_reduce_by_halving(Channel& ranks, std::span<float> data, int tag) {
-  co_await sum_by_halving(ranks, data, tag);
+  const SegmentBuffer buffer(data.size());
+  co_await sum_by_halving(ranks, data, buffer, tag);
   for (int distance = ranks.size() / 2; distance >= 1; distance /= 2) {
     const Halves halves(data, ranks.rank(), distance);
-    co_await swap(ranks, halves.mine, halves.peer, halves.others, halves.peer, Arriving::replaces,
-                  tag);
+    co_await swap(ranks, halves.mine, halves.peer, halves.others, halves.peer, tag);
   }
 }
 

@@ -20,7 +20,9 @@ namespace lockstep {
 // added first, (0+1)+(2+3): the tree of mode "reproducible".
 enum class AllReduceWay { doubling, halving, ring, by_node };
 
-constexpr size_t largest_doubled = 16 * 1024;  // bytes that the ranks of a node send at once
+// Bytes: that the ranks of a node send at once, and within one node, where larger messages of Open
+// MPI wait for their receiver.
+constexpr size_t largest_doubled = 16 * 1024, largest_doubled_in_node = 2 * 1024;
 
 // `per_node`: number of ranks on every node; 0 if it differs, or if ranks of a node are not
 // neighbours.

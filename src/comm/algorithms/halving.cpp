@@ -1,7 +1,6 @@
 #include "comm/algorithms/halving.h"
 
 #include "comm/algorithms/segments.h"
-#include "comm/algorithms/swap.h"
 
 namespace lockstep {
 
@@ -12,11 +11,10 @@ Halves::Halves(std::span<float> data, int rank, int distance) : peer(rank ^ dist
   others = cut(data, 2, 1 - half(distance));
 }
 
-Task sum_by_halving(Channel& ranks, std::span<float> data, int tag) {
+Task sum_by_halving(Channel& ranks, std::span<float> data, const SegmentBuffer& buffer, int tag) {
   for (int distance = 1; distance < ranks.size(); distance *= 2) {
     const Halves halves(data, ranks.rank(), distance);
-    co_await swap(ranks, halves.others, halves.peer, halves.mine, halves.peer, Arriving::is_added,
-                  tag);
+    co_await swap_and_add(ranks, halves.others, halves.peer, halves.mine, halves.peer, buffer, tag);
   }
 }
 

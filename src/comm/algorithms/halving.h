@@ -1,7 +1,6 @@
 #pragma once
 
-#include "comm/communicator.h"
-#include "comm/task.h"
+#include "comm/algorithms/swap.h"
 
 namespace lockstep {
 
@@ -15,6 +14,6 @@ struct Halves {
 
 // Exchanges with peers at distance 1, 2, 4, ... For power-of-two groups: each rank then has the sum
 // over all ranks of the part that it has kept.
-Task sum_by_halving(Channel& ranks, std::span<float> data, int tag);
+Task sum_by_halving(Channel& ranks, std::span<float> data, const SegmentBuffer& buffer, int tag);
 
 }  // namespace lockstep

@@ -12,15 +12,16 @@ namespace lockstep {
 namespace {
 
 Task reduce_by_halving(Channel& ranks, std::span<float> data, int root, int tag) {
-  co_await sum_by_halving(ranks, data, tag);
+  const SegmentBuffer buffer(data.size());
+  co_await sum_by_halving(ranks, data, buffer, tag);
   const std::span<float> none;
   for (int distance = ranks.size() / 2; distance >= 1; distance /= 2) {
     const Halves halves(data, ranks.rank(), distance);
     if ((ranks.rank() ^ root) & distance) {  // the peer is nearer to the root
-      co_await swap(ranks, halves.mine, halves.peer, none, halves.peer, Arriving::replaces, tag);
+      co_await swap(ranks, halves.mine, halves.peer, none, halves.peer, tag);
       co_return;
     }
-    co_await swap(ranks, none, halves.peer, halves.others, halves.peer, Arriving::replaces, tag);
+    co_await swap(ranks, none, halves.peer, halves.others, halves.peer, tag);
   }
 }
 
@@ -62,16 +63,17 @@ Task reduce_by_chain(Channel& ranks, std::span<float> data, int root, int tag) {
 Task reduce_by_tree(Channel& ranks, std::span<float> data, int root, int tag) {
   const int size = ranks.size(), place = (ranks.rank() - root + size) % size;
   const auto rank_at = [&](int other) { return (other + root) % size; };
+  const SegmentBuffer buffer(data.size());
   const std::span<float> none;
   for (int distance = 1; distance < size; distance *= 2) {
     if (place & distance) {
       const int to = rank_at(place - distance);
-      co_await swap(ranks, data, to, none, to, Arriving::replaces, tag);
+      co_await swap(ranks, data, to, none, to, tag);
       co_return;
     }
     if (place + distance >= size) continue;
     const int from = rank_at(place + distance);
-    co_await swap(ranks, none, from, data, from, Arriving::is_added, tag);
+    co_await swap_and_add(ranks, none, from, data, from, buffer, tag);
   }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "comm/communicator.h"
 #include "comm/task.h"
 
@@ -9,10 +11,25 @@ namespace lockstep {
 // flight.
 constexpr size_t swap_segment = 512 * 1024;  // bytes
 
-enum class Arriving { replaces, is_added };
-
 // Sends `out` to one rank while `in` arrives from another, or from the same one. Both may be empty.
 Task swap(Channel& ranks, std::span<const float> out, int to, std::span<float> in, int from,
-          Arriving arriving, int tag);
+          int tag);
+
+// Memory for a segment that arrives to be added. Allocated once per operation: fresh memory costs
+// page faults.
+class SegmentBuffer {
+ public:
+  explicit SegmentBuffer(size_t floats)
+      : memory_(std::make_unique_for_overwrite<float[]>(
+            std::min(floats, swap_segment / sizeof(float)))) {}
+  std::span<float> first(size_t floats) const { return {memory_.get(), floats}; }
+
+ private:
+  std::unique_ptr<float[]> memory_;
+};
+
+// Adds what arrives to `sum`.
+Task swap_and_add(Channel& ranks, std::span<const float> out, int to, std::span<float> sum,
+                  int from, const SegmentBuffer& buffer, int tag);
 
 }  // namespace lockstep

@@ -32,12 +32,15 @@ class CheckpointReader {
   }
   int64_t counter(const std::string& name) const {
     const auto found = checkpoint_.counters.find(name);
-    if (found == checkpoint_.counters.end() || found->second < 0)
-      throw UserError("{} does not fit this run: '{}' is missing or below 0", path_.string(), name);
+    if (found == checkpoint_.counters.end() || found->second < 0 || found->second > most_counted)
+      throw UserError("{} does not fit this run: '{}' is missing or not a possible count",
+                      path_.string(), name);
     return found->second;
   }
 
  private:
+  static constexpr int64_t most_counted = int64_t{1} << 53;  // no run makes as many steps
+
   fs::path path_;
   Checkpoint checkpoint_;
 };

@@ -188,8 +188,9 @@ TEST_F(Checkpoints, ImpossiblePositionsAndSizesAreRefused) {
     expect_says(
         error_with([&](Checkpoint& c) { c.arrays[name].resize(c.arrays[name].size() + 7); }),
         {name, "another size"});
-  expect_says(error_with([](Checkpoint& c) { c.counters["optimizer0/steps"] = -3; }),
-              {"optimizer0/steps", "below 0"});
+  for (const int64_t steps : {int64_t{-3}, INT64_MAX})
+    expect_says(error_with([&](Checkpoint& c) { c.counters["optimizer0/steps"] = steps; }),
+                {"optimizer0/steps", "not a possible count"});
   const ParallelTraining whole(config), rest(config, folder(), true);  // undamaged again
   EXPECT_EQ(rest.weights, whole.weights);
 }
