@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/error.h"
 #include "comm/algorithms/halving.h"
 #include "comm/algorithms/segments.h"
 #include "comm/algorithms/swap.h"
@@ -118,7 +119,9 @@ Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
 // The ranks of a node sum one part each; each then reduces its part with the ranks that have the
 // same part on other nodes.
 Task all_reduce_by_node(Channel& ranks, std::span<float> data, int tag) {
-  const int here = ranks_per_node(ranks), nodes = ranks.size() / here;
+  const int here = ranks_per_node(ranks);
+  ENSURE(here > 0);
+  const int nodes = ranks.size() / here;
   Members node(ranks, ranks.rank() - ranks.rank() % here, 1, here);
   Members across(ranks, ranks.rank() % here, here, nodes);
   co_await sum_around_ring(node, data, tag);

@@ -92,8 +92,7 @@ std::map<std::string, SizeTable> measure_messages(Communicator& ranks) {
         "all-reduce", most, [&](std::span<float> part) { ranks.all_reduce(part, part).wait(); },
         itself);
     measure(
-        "reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); },
-        itself);
+        "reduce", most, [&](std::span<float> part) { ranks.reduce(part, part, 0).wait(); }, itself);
     measure(
         "broadcast", most,
         [&](std::span<float> part) { ranks.broadcast(std::as_writable_bytes(part), 0).wait(); },
