@@ -138,7 +138,7 @@ band that is meant to hold 90% of measured medians, and the undisturbed step (th
 
 Strategy, backend and number of ranks were not part of what calibration measured: it knows the network's kernels, and
 messages between two ranks. Networks from `bench/networks` and batches other than the presets' were not used while the
-model was developed either. (`bench/validate_hosts.sh` compares two hosts.)
+model was developed either. (`bench/validate_hosts.py` compares 2 to 16 hosts.)
 
 {table(outside)}
 
