@@ -1,6 +1,5 @@
 """Hosts on one machine: network namespaces, joined by bridges whose links have a chosen speed. Needs root, ip and tc."""
 
-import contextlib
 import os
 import pathlib
 import shutil
@@ -23,20 +22,20 @@ def run(*words, **options):
 
 
 class Hosts:
-    """A star of hosts, or a tree: `groups` hosts per leaf switch, whose uplinks carry `uplink` Mbit/s."""
+    """A star of hosts, whose links carry `rates` Mbit/s."""
 
-    def __init__(self, rates, groups=None, uplink=None, queue="1000ms", congestion=None):
+    def __init__(self, rates, congestion=None):
         if os.geteuid() != 0:
             raise Unavailable("making network namespaces needs root")
         for tool in ("ip", "tc", "mpirun"):
             if not shutil.which(tool):
                 raise Unavailable(f"{tool} is not installed")
-        self.rates, self.queue, self.congestion = rates, queue, congestion
+        self.rates, self.congestion = rates, congestion
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.prefix = f"ls{os.getpid() % 100000}"
         self.made = []
         try:
-            self._make(groups or len(rates), uplink)
+            self._make()
         except BaseException:
             self.close()
             raise
@@ -48,32 +47,18 @@ class Hosts:
         packet = min(65536, max(3000, millisecond))
         run("ip", "-n", space, "link", "set", "dev", link, "gso_max_size", packet)
         run("ip", "netns", "exec", space, "tc", "qdisc", "replace", "dev", link, "root", "tbf", "rate", f"{rate}mbit", "burst",
-            max(8192, packet + 1600, millisecond), "latency", self.queue)
+            max(8192, packet + 1600, millisecond), "latency", "1000ms")
 
     def _space(self, name):
         run("ip", "netns", "add", name)
         self.made.append(name)
         run("ip", "-n", name, "link", "set", "lo", "up")
 
-    def _bridge(self, space, name):
-        run("ip", "-n", space, "link", "add", name, "type", "bridge")
-        run("ip", "-n", space, "link", "set", name, "up")
-
-    def _make(self, group_size, uplink):
+    def _make(self):
         switch = f"{self.prefix}-sw"
         self._space(switch)
-        groups = range((len(self.rates) + group_size - 1) // group_size)
-        for group in groups:
-            self._bridge(switch, f"leaf{group}")
-        if len(groups) > 1:
-            self._bridge(switch, "core")
-            for group in groups:
-                down, up = f"d{group}", f"u{group}"
-                run("ip", "-n", switch, "link", "add", down, "type", "veth", "peer", "name", up)
-                run("ip", "-n", switch, "link", "set", up, "master", f"leaf{group}", "up")
-                run("ip", "-n", switch, "link", "set", down, "master", "core", "up")
-                for link in (down, up):
-                    self._shape(switch, link, uplink)
+        run("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
+        run("ip", "-n", switch, "link", "set", "bridge", "up")
         self.names, self.addresses = [], []
         for i, rate in enumerate(self.rates):
             name, port = f"{self.prefix}-h{i}", f"p{i}"
@@ -81,7 +66,7 @@ class Hosts:
             if self.congestion:
                 run("ip", "netns", "exec", name, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={self.congestion}")
             run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
-            run("ip", "-n", switch, "link", "set", port, "master", f"leaf{i // group_size}", "up")
+            run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
             address = f"{SUBNET}.0.{i + 1}"
             run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
             run("ip", "-n", name, "link", "set", "eth0", "up")
@@ -104,21 +89,18 @@ exec ip netns exec {self.prefix}-h$host unshare --uts bash -c "hostname host$hos
 """)
         agent.chmod(0o755)
 
-    def mpirun(self, words, ranks=None, per_host=1, timeout=300, environment=()):
-        """Runs one job with `per_host` ranks on each host, neighbours on the same host; returns its standard output."""
-        ranks = ranks or per_host * len(self.names)
+    def mpirun(self, words):
+        """Runs a job with one rank per host; returns its standard output."""
+        ranks = len(self.names)
         hosts = self.folder / "hosts"
-        used = (ranks + per_host - 1) // per_host
-        hosts.write_text("".join(f"{address} slots={per_host}\n" for address in self.addresses[:used]))
+        hosts.write_text("".join(f"{address} slots=1\n" for address in self.addresses))
         network = f"{SUBNET}.0.0/24"
-        command = [self.folder / "agent", self.addresses[0], "exec", "timeout", str(timeout), "mpirun", "--bind-to", "none", "--map-by", "slot",
-                   "--mca", "plm_rsh_agent", self.folder / "agent", "--hostfile", hosts, "--mca", "btl", "tcp,self,vader",
+        command = [self.folder / "agent", self.addresses[0], "exec", "timeout", "300", "mpirun", "--bind-to", "none", "--map-by", "slot",
+                   "--mca", "plm_rsh_agent", self.folder / "agent", "--hostfile", hosts, "--mca", "btl", "tcp,self",
                    "--mca", "btl_tcp_if_include", network, "--mca", "oob_tcp_if_include", network]
         for name in ("LOCKSTEP_SHARE", "LOCKSTEP_DATA"):
             if name in os.environ:
                 command += ["-x", name]
-        for setting in environment:
-            command += ["-x", setting]
         env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         done = subprocess.run([str(w) for w in [*command, "-n", ranks, *words]], capture_output=True, text=True, env=env)
         if done.returncode != 0:
@@ -138,7 +120,5 @@ exec ip netns exec {self.prefix}-h$host unshare --uts bash -c "hostname host$hos
         self.close()
 
 
-@contextlib.contextmanager
-def star(count, rate, **options):
-    with Hosts([rate] * count, **options) as hosts:
-        yield hosts
+def star(count, rate, congestion=None):
+    return Hosts([rate] * count, congestion)

@@ -11,8 +11,6 @@
 namespace lockstep {
 namespace {
 
-bool is_power_of_two(int64_t ranks) { return std::has_single_bit(static_cast<uint64_t>(ranks)); }
-
 // Some of a channel's ranks, as a group.
 class Members final : public Channel {
  public:
@@ -35,26 +33,26 @@ class Members final : public Channel {
   int first_, stride_, size_;
 };
 
-// Part of the data that rank r of a ring sends and receives in a step, and owns in the end.
-int ring_part(const Channel& ranks, int offset) {
+// Rank, or number of a part of the data, at this offset from the calling rank, around the ring.
+int around_ring(const Channel& ranks, int offset) {
   return ((ranks.rank() + offset) % ranks.size() + ranks.size()) % ranks.size();
 }
 
 // Each part travels around the ring, and every rank adds its values. Rank r ends with part r + 1.
 Task sum_around_ring(Channel& ranks, std::span<float> data, int tag) {
-  const int size = ranks.size(), next = ring_part(ranks, 1), previous = ring_part(ranks, -1);
+  const int size = ranks.size(), next = around_ring(ranks, 1), previous = around_ring(ranks, -1);
   const SegmentBuffer buffer(data.size() / static_cast<size_t>(size) + 1);  // the largest part
   for (int step = 0; step < size - 1; ++step)
-    co_await swap_and_add(ranks, cut(data, size, ring_part(ranks, -step)), next,
-                          cut(data, size, ring_part(ranks, -step - 1)), previous, buffer, tag);
+    co_await swap_and_add(ranks, cut(data, size, around_ring(ranks, -step)), next,
+                          cut(data, size, around_ring(ranks, -step - 1)), previous, buffer, tag);
 }
 
 // The complete parts travel around the ring once more.
 Task copy_around_ring(Channel& ranks, std::span<float> data, int tag) {
-  const int size = ranks.size(), next = ring_part(ranks, 1), previous = ring_part(ranks, -1);
+  const int size = ranks.size(), next = around_ring(ranks, 1), previous = around_ring(ranks, -1);
   for (int step = 0; step < size - 1; ++step)
-    co_await swap(ranks, cut(data, size, ring_part(ranks, 1 - step)), next,
-                  cut(data, size, ring_part(ranks, -step)), previous, tag);
+    co_await swap(ranks, cut(data, size, around_ring(ranks, 1 - step)), next,
+                  cut(data, size, around_ring(ranks, -step)), previous, tag);
 }
 
 }  // namespace
@@ -63,7 +61,7 @@ AllReduceWay all_reduce_way(int64_t ranks, int64_t per_node, size_t bytes) {
   const size_t of_node = bytes * static_cast<size_t>(std::max<int64_t>(1, per_node));
   if (per_node == ranks ? bytes <= largest_doubled_in_node : of_node <= largest_doubled)
     return AllReduceWay::doubling;
-  if (is_power_of_two(ranks)) return AllReduceWay::halving;
+  if (std::has_single_bit(static_cast<uint64_t>(ranks))) return AllReduceWay::halving;
   return per_node > 1 && per_node < ranks ? AllReduceWay::by_node : AllReduceWay::ring;
 }
 
@@ -125,7 +123,7 @@ Task all_reduce_by_node(Channel& ranks, std::span<float> data, int tag) {
   Members node(ranks, ranks.rank() - ranks.rank() % here, 1, here);
   Members across(ranks, ranks.rank() % here, here, nodes);
   co_await sum_around_ring(node, data, tag);
-  co_await all_reduce_by_messages(across, cut(data, here, ring_part(node, 1)), tag);
+  co_await all_reduce_by_messages(across, cut(data, here, around_ring(node, 1)), tag);
   co_await copy_around_ring(node, data, tag);
 }
 

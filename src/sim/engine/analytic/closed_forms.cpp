@@ -163,15 +163,13 @@ Round ClosedForms::doubling_in_pairs(double bytes) const {
   return {std::ranges::max(ready), 0, 0, 1};
 }
 
-std::vector<Round> ClosedForms::halving(Collective operation, double bytes) const {
+std::vector<Round> ClosedForms::halving(Collective operation, double whole, double part,
+                                        int64_t members, int64_t stride) const {
   std::vector<Round> rounds;
-  double part = bytes;
-  for (int64_t distance = 1; distance < ranks_; distance *= 2) {
-    part /= 2;
-    rounds.push_back(exchange(operation, bytes, distance, part, Then::add));
-  }
-  for (int64_t distance = ranks_ / 2; distance >= 1; distance /= 2, part *= 2)
-    rounds.push_back(exchange(operation, bytes, distance, part, Then::replace));
+  for (int64_t distance = 1; distance < members; distance *= 2)
+    rounds.push_back(exchange(operation, whole, distance * stride, part /= 2, Then::add));
+  for (int64_t distance = members / 2; distance >= 1; distance /= 2, part *= 2)
+    rounds.push_back(exchange(operation, whole, distance * stride, part, Then::replace));
   return rounds;
 }
 
@@ -220,14 +218,10 @@ std::vector<Round> ClosedForms::by_node(double bytes) const {
       for (int64_t distance = 1; 2 * distance <= nodes_; distance *= 2)
         rounds.push_back(between_nodes(distance, part, Then::add));
       break;
-    case AllReduceWay::halving: {
-      double half = part;
-      for (int64_t distance = 1; distance < nodes_; distance *= 2)
-        rounds.push_back(between_nodes(distance, half /= 2, Then::add));
-      for (int64_t distance = nodes_ / 2; distance >= 1; distance /= 2, half *= 2)
-        rounds.push_back(between_nodes(distance, half, Then::replace));
+    case AllReduceWay::halving:
+      for (const Round& round : halving(Collective::all_reduce, bytes, part, nodes_, per_node_))
+        rounds.push_back(round);
       break;
-    }
     default:
       for (const Then then : {Then::add, Then::replace}) {
         rounds.push_back(between_nodes(1, part / static_cast<double>(nodes_), then));
@@ -246,7 +240,7 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
     case AllReduceWay::doubling:
       return doubling(bytes);
     case AllReduceWay::halving:
-      return halving(Collective::all_reduce, bytes);
+      return halving(Collective::all_reduce, bytes, bytes, ranks_, 1);
     case AllReduceWay::by_node:
       return by_node(bytes);
     case AllReduceWay::ring:
@@ -293,7 +287,7 @@ std::vector<Round> ClosedForms::reduce(double bytes) const {
   if (job_.backend == Backend::threads) return {by_threads(Collective::reduce, bytes)};
   switch (reduce_way(ranks_, static_cast<size_t>(bytes))) {
     case ReduceWay::halving:
-      return halving(Collective::reduce, bytes);
+      return halving(Collective::reduce, bytes, bytes, ranks_, 1);
     case ReduceWay::chain:
       return {reduce_chain(bytes)};
     case ReduceWay::tree:

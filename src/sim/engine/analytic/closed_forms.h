@@ -61,7 +61,9 @@ class ClosedForms {
   Round with_adding(Round round, double part, Then then) const;
   std::vector<Round> doubling(double bytes) const;
   Round doubling_in_pairs(double bytes) const;
-  std::vector<Round> halving(Collective operation, double bytes) const;
+  // `part` of `whole` bytes on `members` ranks, `stride` ranks apart.
+  std::vector<Round> halving(Collective operation, double whole, double part, int64_t members,
+                             int64_t stride) const;
   std::vector<Round> ring(double bytes) const;
   std::vector<Round> by_node(double bytes) const;
   Round reduce_chain(double bytes) const;
