@@ -22,6 +22,13 @@ struct Ended {
   std::string out, err;
 };
 
+// Factor on time limits.
+#ifdef LOCKSTEP_SANITIZED
+constexpr int slowdown = 5;
+#else
+constexpr int slowdown = 1;
+#endif
+
 // A program that runs in a folder, without input; its output goes to files there.
 class Process {
  public:
@@ -48,6 +55,7 @@ class Process {
   void signal(int number) { ::kill(pid_, number); }
 
   Ended wait(std::chrono::seconds limit = std::chrono::seconds(60)) {
+    limit *= slowdown;
     const auto deadline = std::chrono::steady_clock::now() + limit;
     int status = 0;
     while (::waitpid(pid_, &status, WNOHANG) == 0) {

@@ -151,7 +151,7 @@ TEST_F(RunsOfAProgram, MetricsHaveEveryStepOnceAfterKills) {
     process->wait();
     process = std::make_unique<Process>(program({"train", "--resume", "one", "--quiet", "--json"}),
                                         folder());
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100 * slowdown));
   }
   process->signal(SIGTERM);
   const Ended ended = process->wait();

@@ -38,7 +38,7 @@ def main():
             more = [] if "--list" in words else SHORTER.get(words[0], [])
             if "--validate" in words:
                 more = [*more, "--rounds", "1"]
-            done = subprocess.run([program, *words, *more], cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
+            done = subprocess.run([program, *words, *more], cwd=folder, env=environment, capture_output=True, text=True, timeout=1000)
             print(f"{'ok' if done.returncode == 0 else done.returncode}: lockstep {' '.join(words)}", flush=True)
             if done.returncode != 0:
                 sys.exit(done.stderr)
