@@ -3,7 +3,9 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 
 ETHERNET_PAYLOAD = 1448 / 1514  # of a link's bandwidth: TCP segments of whole frames, with time stamps
@@ -34,6 +36,7 @@ class Hosts:
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.prefix = f"ls{os.getpid() % 100000}"
         self.made = []
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that close() is called
         try:
             self._make()
         except BaseException:
