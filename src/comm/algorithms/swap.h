@@ -11,6 +11,12 @@ namespace lockstep {
 // flight.
 constexpr size_t swap_segment = 512 * 1024;  // bytes
 
+// Two ranks on different nodes that exchange data keep in step: each sends two short segments, and
+// the others when the first segment of its peer has arrived. Otherwise data of a rank that is ahead
+// would delay the exchange that its peer is still in, on the same link, and after that the two
+// directions of their own exchange would no longer overlap.
+constexpr size_t leading_segment = 16 * 1024, leading_segments = 2;  // bytes, count
+
 // Sends `out` to one rank while `in` arrives from another, or from the same one. Both may be empty.
 Task swap(Channel& ranks, std::span<const float> out, int to, std::span<float> in, int from,
           int tag);
