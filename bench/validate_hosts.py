@@ -19,16 +19,17 @@ import tempfile
 
 import hosts as emulated
 
-# Hosts, Mbit/s, preset, strategy, bucket in MB
+# Hosts, Mbit/s, preset, strategy, bucket in MB, compression
 CASES = [
-    (2, 100, "cnn-690k", "all-reduce", 1), (2, 1000, "cnn-690k", "all-reduce", 1), (2, 100, "cnn-690k", "all-reduce", 8),
-    (2, 100, "mlp-3", "reduce-broadcast", 1), (2, 40, "mlp-1", "all-reduce", 1), (2, 40, "mlp-1", "reduce-broadcast", 1),
-    (3, 40, "mlp-1", "all-reduce", 1), (3, 40, "mlp-1", "reduce-broadcast", 1), (3, 40, "mlp-1", "parameter-server", 1),
-    (4, 40, "mlp-1", "all-reduce", 1), (4, 100, "mlp-1", "all-reduce", 1), (4, 40, "mlp-1", "reduce-broadcast", 1),
-    (4, 40, "mlp-1", "parameter-server", 1), (4, 40, "mlp-1", "scatter-gather", 1), (5, 30, "mlp-1", "all-reduce", 1),
-    (5, 30, "mlp-1", "parameter-server", 1), (6, 30, "simple-cnn", "all-reduce", 1), (7, 20, "mlp-1", "all-reduce", 1),
-    (8, 20, "mlp-1", "all-reduce", 1), (8, 20, "mlp-1", "reduce-broadcast", 1), (12, 10, "mlp-1", "all-reduce", 1),
-    (16, 10, "mlp-1", "all-reduce", 1)]
+    (2, 100, "cnn-690k", "all-reduce", 1, "none"), (2, 1000, "cnn-690k", "all-reduce", 1, "none"), (2, 100, "cnn-690k", "all-reduce", 8, "none"),
+    (2, 100, "mlp-3", "reduce-broadcast", 1, "none"), (2, 40, "mlp-1", "all-reduce", 1, "none"), (2, 40, "mlp-1", "reduce-broadcast", 1, "none"),
+    (3, 40, "mlp-1", "all-reduce", 1, "none"), (3, 40, "mlp-1", "reduce-broadcast", 1, "none"), (3, 40, "mlp-1", "parameter-server", 1, "none"),
+    (4, 40, "mlp-1", "all-reduce", 1, "none"), (4, 100, "mlp-1", "all-reduce", 1, "none"), (4, 40, "mlp-1", "reduce-broadcast", 1, "none"),
+    (4, 40, "mlp-1", "parameter-server", 1, "none"), (4, 40, "mlp-1", "scatter-gather", 1, "none"), (5, 30, "mlp-1", "all-reduce", 1, "none"),
+    (5, 30, "mlp-1", "parameter-server", 1, "none"), (6, 30, "simple-cnn", "all-reduce", 1, "none"), (7, 20, "mlp-1", "all-reduce", 1, "none"),
+    (8, 20, "mlp-1", "all-reduce", 1, "none"), (8, 20, "mlp-1", "reduce-broadcast", 1, "none"), (12, 10, "mlp-1", "all-reduce", 1, "none"),
+    (16, 10, "mlp-1", "all-reduce", 1, "none"), (2, 100, "cnn-690k", "all-reduce", 1, "bf16"),
+    (4, 40, "mlp-1", "all-reduce", 1, "bf16"), (3, 40, "mlp-1", "all-reduce", 1, "fp16"), (8, 20, "mlp-1", "all-reduce", 1, "bf16")]
 LARGEST = {count: 0.15 if count <= 8 else 0.20 for count in range(2, 17)}
 MEDIAN_BAR = 0.06  # 2 to 8 hosts
 
@@ -53,27 +54,31 @@ cpu_us_per_mb = 300
 """
 
 
+def configuration(case):
+    _, _, preset, strategy, bucket, compression = case
+    return [preset, "--set", f"parallel.strategy={strategy}", "--set", f"parallel.bucket_mb={bucket}", "--set",
+            f"parallel.compress={compression}"]
+
+
 def predicted(program, folder, case):
-    count, rate, preset, strategy, bucket = case
+    count, rate, *_ = case
     path = folder / "cluster.toml"
     path.write_text(cluster_text(count, rate))
-    done = subprocess.run([program, "simulate", preset, "--cluster", path, "--ranks", str(count), "--strategy", strategy, "--set",
-                           f"parallel.bucket_mb={bucket}", "--bench", "--json", "--quiet", "--force", "--out", folder / "run"],
-                          capture_output=True, text=True)
+    done = subprocess.run([program, "simulate", *configuration(case), "--cluster", path, "--ranks", str(count), "--bench", "--json",
+                           "--quiet", "--force", "--out", folder / "run"], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"simulate {preset}: {done.stderr}")
+        sys.exit(f"simulate {case}: {done.stderr}")
     return json.loads(done.stdout)["points"][-1]["step_seconds"]
 
 
 def measured(program, hosts, case, seconds):
-    _, _, preset, strategy, bucket = case
-    text = hosts.mpirun([program, "bench", preset, "--set", f"parallel.strategy={strategy}", "--set", f"parallel.bucket_mb={bucket}",
-                         "--seconds", seconds, "--json"])
+    text = hosts.mpirun([program, "bench", *configuration(case), "--seconds", seconds, "--json"])
     return json.loads(text[text.index("{\n"):])["step_ms"] / 1e3
 
 
 def misordered(results):
-    """Pairs that differ by over 10%, predicted in the wrong order: of host counts, strategies and bucket sizes."""
+    """Pairs that differ by over 10%, predicted in the wrong order: of host counts, strategies, bucket sizes and
+    compressions."""
     wrong, pairs = [], 0
     for i, a in enumerate(results):
         for b in results[i + 1:]:
@@ -99,7 +104,7 @@ def main():
     results = []
     with tempfile.TemporaryDirectory() as name:
         for case in CASES:
-            count, rate, preset, strategy, bucket = case
+            count, rate, preset, strategy, bucket, compression = case
             if wanted and count not in wanted:
                 continue
             said = predicted(program, pathlib.Path(name), case)
@@ -108,9 +113,9 @@ def main():
             error = said / real - 1
             results.append({"when": datetime.datetime.now().isoformat(timespec="seconds"), "version": version,
                             "processor": processor(), "hosts": count, "mbit": rate, "preset": preset,
-                            "strategy": strategy, "bucket_mb": bucket, "predicted_ms": said * 1e3, "measured_ms": real * 1e3,
+                            "strategy": strategy, "bucket_mb": bucket, "compress": compression, "predicted_ms": said * 1e3, "measured_ms": real * 1e3,
                             "error": error})
-            print(f"{count:3} hosts {rate:5} Mbit/s  {preset:11} {strategy:17} buckets of {bucket} MB  simulated {said * 1e3:8.1f} ms  "
+            print(f"{count:3} hosts {rate:5} Mbit/s  {preset:11} {strategy:17} buckets of {bucket} MB  {compression:4}  simulated {said * 1e3:8.1f} ms  "
                   f"measured {real * 1e3:8.1f} ms  error {error * 100:+5.1f}%", flush=True)
     if options.ledger:
         with open(options.ledger, "a", encoding="utf-8") as ledger:

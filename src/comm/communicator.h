@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/part.h"
+#include "comm/compression.h"
 #include "comm/request.h"
 
 namespace lockstep {
@@ -27,6 +28,11 @@ class Channel {
   virtual Request receive(Bytes data, int from, int tag) = 0;
   // Element-wise sum of a reduction: into += from.
   virtual void add(std::span<float> into, std::span<const float> from);
+  // Conversions of a compressed message. `bits` is empty if messages carry no data.
+  virtual void encode(std::span<const float> values, std::span<uint16_t> bits, Compression);
+  virtual void decode(std::span<const uint16_t> bits, std::span<float> values, Compression);
+  // Rounds values as sending them to another node does.
+  virtual void round_as_sent(std::span<float>) {}
 };
 
 // A group of ranks. All of them call its collective operations in the same order. A group of one
@@ -36,6 +42,10 @@ class Communicator : public Channel {
   // Sum over all ranks, bit-identical on every rank. `from` and `to` are the same buffer or do not
   // overlap. Power-of-two groups add neighbouring ranks first: (0+1)+(2+3).
   virtual Request all_reduce(std::span<const float> from, std::span<float> to) = 0;
+  // In-place all_reduce() of values that are rounded to 16 bits, except the last `exact` ones.
+  // Here: of backends without messages.
+  virtual Request all_reduce_compressed(std::span<float> data, Compression compression,
+                                        size_t exact);
   virtual Request reduce(std::span<const float> from, std::span<float> to, int root) = 0;
   // `to` receives this rank's part (part_of) of the sum.
   virtual Request reduce_scatter(std::span<const float> from, std::span<float> to) = 0;

@@ -4,6 +4,7 @@
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
+#include "comm/algorithms/compressed.h"
 #include "comm/algorithms/gather.h"
 #include "comm/algorithms/reduce.h"
 #include "comm/algorithms/reduce_scatter.h"
@@ -28,6 +29,16 @@ Request MessageCommunicator::all_reduce(std::span<const float> from, std::span<f
   const int tag = tag_for(Collective::all_reduce, from.size_bytes());
   return start(all_reduce_by_messages(*this, to, tag), Collective::all_reduce, from.size_bytes(),
                nullptr);
+}
+
+Request MessageCommunicator::all_reduce_compressed(std::span<float> data, Compression compression,
+                                                   size_t exact) {
+  if (size() == 1) return {};
+  const size_t bytes = data.size_bytes();
+  const int tag = tag_for(Collective::all_reduce, bytes);
+  return start(
+      all_reduce_compressed_by_messages(*this, data, compression, exact, carries(bytes), tag),
+      Collective::all_reduce, bytes, nullptr);
 }
 
 Request MessageCommunicator::reduce(std::span<const float> from, std::span<float> to, int root) {

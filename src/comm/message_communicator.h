@@ -13,6 +13,8 @@ namespace lockstep {
 class MessageCommunicator : public Communicator {
  public:
   Request all_reduce(std::span<const float> from, std::span<float> to) override;
+  Request all_reduce_compressed(std::span<float> data, Compression compression,
+                                size_t exact) override;
   Request reduce(std::span<const float> from, std::span<float> to, int root) override;
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override;
   Request broadcast(Bytes data, int root) override;

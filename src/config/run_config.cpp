@@ -138,6 +138,16 @@ void check(const RunConfig& config) {
     throw UserError(
         "parallel.mode = \"reproducible\" needs parallel.parts = \"shuffled\": fixed parts "
         "depend on the number of ranks");
+  if (p.compress != Compression::none && !traits.compresses)
+    throw UserError(
+        "parallel.compress = \"{}\" is not possible with strategy \"{}\"; use \"all-reduce\" or "
+        "\"average-gradients-per-epoch\"",
+        to_text(p.compress), p.strategy);
+  if (p.compress != Compression::none && p.mode == Mode::reproducible)
+    throw UserError(
+        "parallel.compress = \"{}\" is not possible with parallel.mode = \"reproducible\": rounded "
+        "sums depend on the number of ranks",
+        to_text(p.compress));
   if (!traits.one_model && config.train.keep == Keep::best)
     throw UserError(
         "train.keep = \"best\" is not possible with parallel.average = \"{}\": each rank has its "

@@ -326,6 +326,10 @@ const std::vector<Setting>& settings() {
        true},
       {"parallel.overlap", "all-reduce: reduce gradients during the backward pass",
        [](C& c) -> T { return &c.parallel.overlap; }},
+      {"parallel.compress",
+       "all-reduce, average-gradients-per-epoch: gradients are sent to other nodes rounded to 16 "
+       "bits, which halves the bytes",
+       [](C& c) -> T { return enum_target(c.parallel.compress); }, all_texts<Compression>()},
       {"parallel.average", "average-weights: when to average",
        [](C& c) -> T { return enum_target(c.parallel.average); }, all_texts<Averaging>()},
       {"parallel.average_steps",

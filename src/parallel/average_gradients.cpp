@@ -6,11 +6,15 @@ namespace {
 // Each rank sums the gradients of one pass over its part; one update per epoch.
 class AverageGradientsPerEpoch final : public Strategy {
  public:
+  explicit AverageGradientsPerEpoch(Compression compression) : compression_(compression) {}
+
   void prepare(Worker& worker) override {
-    Communicator& ranks = worker.groups.data;
     buckets_ = std::make_unique<GradientBuckets>(
         worker.parameters, INT64_MAX,
-        [&ranks](std::span<float> part) { return ranks.all_reduce(part, part); }, worker.clock);
+        [this, &worker](std::span<float> part) {
+          return worker.all_reduce_gradients(part, compression_);
+        },
+        worker.clock);
   }
 
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
@@ -29,7 +33,8 @@ class AverageGradientsPerEpoch final : public Strategy {
     Communicator& ranks = worker.groups.data;
     if (ranks.size() > 1) buckets_->tail().put_into(result);
     const double start = worker.clock.seconds();
-    worker.reduce_touched([&](std::span<float> part) { return ranks.all_reduce(part, part); });
+    worker.reduce_touched(
+        [&](std::span<float> part) { return worker.all_reduce_gradients(part, compression_); });
     if (ranks.size() > 1) result.times.exposed += worker.clock.seconds() - start;
     worker.note("communication", before);
     worker.update(result);
@@ -37,6 +42,7 @@ class AverageGradientsPerEpoch final : public Strategy {
   }
 
  private:
+  Compression compression_;
   std::unique_ptr<GradientBuckets> buckets_;
 };
 
@@ -45,10 +51,11 @@ class AverageGradientsPerEpoch final : public Strategy {
 StrategyEntry average_gradients_entry() {
   return {"average-gradients-per-epoch", "one step per epoch, with the gradients of a whole pass",
           [](const ParallelConfig&) {
-            return StrategyTraits{.one_update_per_epoch = true, .changes_learning = true};
+            return StrategyTraits{
+                .one_update_per_epoch = true, .compresses = true, .changes_learning = true};
           },
-          [](const ParallelConfig&, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
-            return std::make_unique<AverageGradientsPerEpoch>();
+          [](const ParallelConfig& config, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<AverageGradientsPerEpoch>(config.compress);
           }};
 }
 

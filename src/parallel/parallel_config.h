@@ -6,6 +6,7 @@
 #include "base/enum_text.h"
 #include "base/part.h"
 #include "comm/backend.h"
+#include "comm/compression.h"
 
 namespace lockstep {
 
@@ -33,12 +34,13 @@ struct ParallelConfig {
   int64_t shards = 8;  // reproducible: number of shards of a global batch
   BatchOf batch = BatchOf::rank;
   Parts parts = Parts::shuffled;
-  double bucket_mb = 1;                  // all-reduce: smallest bucket of gradients, in MB
-  bool overlap = true;                   // all-reduce: reduce during the backward pass
-  Averaging average = Averaging::epoch;  // average-weights: when to average
-  int64_t average_steps = 1;             // average-weights: steps between two averages
-  int64_t servers = 1;                   // parameter-server: the last ranks hold the weights
-  bool asynchronous = false;             // parameter-server: every push is an update
+  double bucket_mb = 1;                      // all-reduce: smallest bucket of gradients, in MB
+  bool overlap = true;                       // all-reduce: reduce during the backward pass
+  Compression compress = Compression::none;  // of gradients that are sent to other nodes
+  Averaging average = Averaging::epoch;      // average-weights: when to average
+  int64_t average_steps = 1;                 // average-weights: steps between two averages
+  int64_t servers = 1;                       // parameter-server: the last ranks hold the weights
+  bool asynchronous = false;                 // parameter-server: every push is an update
   int64_t staleness = 4;          // asynchronous: largest lead over the slowest worker, in pushes
   std::string affinity = "none";  // none, compact, scatter, or a list of cores
   double timeout = 300;           // seconds a rank waits for others

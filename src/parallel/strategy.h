@@ -20,6 +20,7 @@ struct StrategyTraits {
   bool one_update_per_epoch = false;
   bool reproducible = false;        // can give the same bits for any number of ranks
   bool reduces_in_buckets = false;  // parallel.bucket_mb and parallel.overlap have an effect
+  bool compresses = false;          // parallel.compress has an effect
   bool root_deals_samples = false;  // rank 0 sends each rank its samples: parts are contiguous
   bool sends_whole_arrays = false;  // even if sparse inputs touch only a few rows
   bool can_clip = true;             // some rank knows the norm of the whole gradient

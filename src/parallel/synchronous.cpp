@@ -15,10 +15,12 @@ class Synchronous final : public Strategy {
 
   void prepare(Worker& worker) override {
     const auto floats = static_cast<int64_t>(config_.bucket_mb * (1 << 20) / sizeof(float));
-    Communicator& ranks = worker.groups.data;
     buckets_ = std::make_unique<GradientBuckets>(
         worker.parameters, config_.overlap ? floats : INT64_MAX,
-        [&ranks](std::span<float> part) { return ranks.all_reduce(part, part); }, worker.clock);
+        [this, &worker](std::span<float> part) {
+          return worker.all_reduce_gradients(part, config_.compress);
+        },
+        worker.clock);
   }
 
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
@@ -50,7 +52,9 @@ class Synchronous final : public Strategy {
       result.times.exposed = times.exposed;
       result.times.waiting = times.waiting;
       const double start = worker.clock.seconds();
-      worker.reduce_touched([&](std::span<float> part) { return ranks.all_reduce(part, part); });
+      worker.reduce_touched([&](std::span<float> part) {
+        return worker.all_reduce_gradients(part, config_.compress);
+      });
       result.times.exposed += worker.clock.seconds() - start;
     } else {
       StepTail::of(result).write(tail);
@@ -117,7 +121,8 @@ std::unique_ptr<Strategy> make(const ParallelConfig& config, const OptimizerConf
 StrategyEntry all_reduce_entry() {
   return {"all-reduce", "gradients averaged each step, in buckets, during the backward pass",
           [](const ParallelConfig&) {
-            return StrategyTraits{.reproducible = true, .reduces_in_buckets = true};
+            return StrategyTraits{
+                .reproducible = true, .reduces_in_buckets = true, .compresses = true};
           },
           make<Exchange::all_reduce>};
 }

@@ -7,6 +7,7 @@
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
+#include "comm/algorithms/compressed.h"
 #include "comm/algorithms/reduce.h"
 #include "comm/algorithms/swap.h"
 #include "comm/backend/threads.h"
@@ -97,6 +98,32 @@ TEST(Doubling, TakesTwoMoreStepsIfTheNumberOfRanksIsNoPowerOfTwo) {
                [limit = most](const CountingChannel& sent) { EXPECT_LE(sent.messages, limit); });
 }
 
+// A rank that is ahead would otherwise fill the link of a peer that still exchanges data with
+// others.
+TEST(Halving, ARankAheadSendsTwoShortSegmentsToAnotherNode) {
+  for (const int per_node : {1, 2}) {
+    run_thread_ranks(2, 60, [&](Communicator& ranks) {
+      CountingChannel counting(ranks, per_node);
+      std::vector<float> data(1'000'000, 1.0f);
+      if (ranks.rank() == 0) {
+        Task task = all_reduce_by_halving(counting, data, -5);
+        for (int i = 0; i < 10; ++i) EXPECT_FALSE(task.advance());
+        const auto early =
+            per_node == 1 ? leading_segments * leading_segment : data.size() / 2 * sizeof(float);
+        EXPECT_EQ(counting.bytes, static_cast<int64_t>(early));
+        ranks.barrier().wait();
+        finish(task);
+      } else {
+        ranks.barrier().wait();
+        Task task = all_reduce_by_halving(counting, data, -5);
+        finish(task);
+      }
+      EXPECT_EQ(counting.bytes, static_cast<int64_t>(data.size() * sizeof(float)));
+      for (const float value : data) ASSERT_EQ(value, 2.0f);
+    });
+  }
+}
+
 TEST(ByNode, OnlyTheDataOfOneRankPerNodeLeaveANode) {
   for (const auto& [nodes, per_node] : {std::pair(2, 3), {3, 2}, {3, 4}, {5, 2}, {4, 3}}) {
     std::atomic<int64_t> of_all = 0;
@@ -104,6 +131,42 @@ TEST(ByNode, OnlyTheDataOfOneRankPerNodeLeaveANode) {
                [&](const CountingChannel& sent) { of_all += sent.bytes_to_other_nodes; });
     EXPECT_EQ(of_all, 2 * int64_t{nodes - 1} * 120'000 * int64_t{sizeof(float)});
   }
+}
+
+// 0.1 has no exact form in 16 bits; the last two values must be exact.
+TEST(CompressedAllReduce, HalvesTheBytesBetweenNodesAndGivesTheSameBitsOnAllRanks) {
+  const size_t exact = 2;
+  for (const auto& [size, per_node] : {std::pair(2, 1), {3, 1}, {4, 1}, {4, 2}, {6, 3}, {8, 1}})
+    for (const size_t floats : {exact, size_t{100}, size_t{6'000}, size_t{120'000}})
+      for (const Compression compression : {Compression::bf16, Compression::fp16}) {
+        std::vector<std::vector<float>> results(static_cast<size_t>(size));
+        std::atomic<int64_t> compressed = 0, plain = 0;
+        run_thread_ranks(size, 60, [&, ranks_per_node = per_node](Communicator& ranks) {
+          CountingChannel counting(ranks, ranks_per_node), as_it_is(ranks, ranks_per_node);
+          std::vector<float> data(floats + exact, 0.1f * static_cast<float>(ranks.rank() + 1));
+          std::fill_n(data.end() - exact, exact, 10'001.0f);
+          Task task =
+              all_reduce_compressed_by_messages(counting, data, compression, exact, true, -5);
+          finish(task);
+          results[static_cast<size_t>(ranks.rank())] = data;
+          data.resize(floats);
+          Task other = all_reduce_by_messages(as_it_is, data, -6);
+          finish(other);
+          compressed += counting.bytes_to_other_nodes;
+          plain += as_it_is.bytes_to_other_nodes;
+        });
+        const auto ranks = static_cast<float>(size);
+        const float sum = 0.1f * ranks * (ranks + 1) / 2;
+        for (const std::vector<float>& result : results) {
+          ASSERT_EQ(result, results[0]);
+          ASSERT_NEAR(result[floats / 2], sum,
+                      sum * (compression == Compression::bf16 ? 0.01 : 1e-3));
+          ASSERT_EQ(result.back(), 10'001.0f * ranks);
+        }
+        const int64_t of_tail = 2 * 64 * size;  // at most, of 8 bytes
+        EXPECT_GE(compressed, plain / 2);
+        EXPECT_LE(compressed, plain / 2 + of_tail);
+      }
 }
 
 TEST(AllReduce, IsChosenByRanksNodesAndSize) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -60,6 +61,21 @@ void check_sums(Communicator& ranks, size_t count) {
   ranks.reduce_scatter(data, mine).wait();
   expect(std::equal(mine.begin(), mine.end(), sum.begin() + part.begin), ranks,
          "reduce-scatter" + length);
+}
+
+// The last value is not rounded.
+void check_compressed(Communicator& ranks, size_t count) {
+  for (const Compression compression : {Compression::bf16, Compression::fp16}) {
+    std::vector<float> data(count, 0.1f);
+    data.back() = 10'001.0f;
+    ranks.all_reduce_compressed(data, compression, 1).wait();
+    const auto size = static_cast<float>(ranks.size());
+    expect(data.back() == 10'001.0f * size, ranks, "the exact part of a compressed all-reduce");
+    for (size_t i = 0; i + 1 < count; ++i)
+      expect(std::abs(data[i] - 0.1f * size) < 0.001f * size, ranks, "compressed all-reduce");
+    for (const float first : gather_all(ranks, data[0]))
+      expect(first == data[0], ranks, "compressed all-reduce on another rank");
+  }
 }
 
 // With values that round, so that the order of additions matters.
@@ -450,6 +466,7 @@ void check_conformance(Communicator& ranks) {
     check_copies(ranks, count);
     ranks.barrier().wait();
   }
+  for (const size_t count : {2, 1000, 65'537}) check_compressed(ranks, count);
   check_rounding(ranks);
   check_messages(ranks);
   check_overlap(ranks);

@@ -76,6 +76,34 @@ TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
   }
 }
 
+TEST_P(Ranks, CompressedGradientsGiveNearlyTheSameWeightsOnAllRanks) {
+  for (const char* strategy : {"all-reduce", "average-gradients-per-epoch"}) {
+    RunConfig config = mlp(GetParam());
+    config.parallel.strategy = strategy;
+    const ParallelTraining exact(config);
+    for (const Compression compression : {Compression::bf16, Compression::fp16}) {
+      config.parallel.compress = compression;
+      const ParallelTraining rounded(config);
+      for (const auto& replica : rounded.weights) EXPECT_EQ(replica, rounded.weights[0]);
+      EXPECT_NE(rounded.weights[0], exact.weights[0]);
+      EXPECT_NEAR(rounded.summary.test->loss, exact.summary.test->loss, 0.02) << strategy;
+      EXPECT_EQ(rounded.record.steps.front().loss, exact.record.steps.front().loss);
+    }
+  }
+}
+
+TEST(CompressedGradients, AreRefusedWhereTheyHaveNoEffectOrNoMeaning) {
+  RunConfig config = mlp(2);
+  config.name = "test";
+  config.parallel.compress = Compression::bf16;
+  config.parallel.mode = Mode::reproducible;
+  expect_says(error_of<UserError>([&] { check(config); }), {"parallel.compress", "reproducible"});
+  config.parallel.mode = Mode::fast;
+  config.parallel.strategy = "average-weights";
+  expect_says(error_of<UserError>([&] { check(config); }),
+              {"parallel.compress", "average-weights", "all-reduce"});
+}
+
 TEST_P(Ranks, PartsCoverAllSamplesWithEqualWeight) {
   // One step per epoch over all samples: the sum does not depend on which rank holds a sample.
   for (const Parts parts : {Parts::contiguous, Parts::strided, Parts::shuffled}) {

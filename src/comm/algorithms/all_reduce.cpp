@@ -24,6 +24,7 @@ class Members final : public Channel {
   Request receive(Bytes data, int from, int tag) override {
     return ranks_.receive(data, of(from), tag);
   }
+  void round_as_sent(std::span<float> values) override { ranks_.round_as_sent(values); }
   void add(std::span<float> into, std::span<const float> from) override { ranks_.add(into, from); }
 
  private:
@@ -94,6 +95,7 @@ Task all_reduce_by_doubling(Channel& ranks, std::span<float> data, int tag) {
   std::vector<float> leaving(data.size());  // is not changed while it is sent
   for (int distance = 1; distance < most; distance *= 2) {
     const int other = place ^ distance, peer = other < pairs ? 2 * other : other + pairs;
+    ranks.round_as_sent(data);  // both add the same values
     std::ranges::copy(data, leaving.begin());
     co_await swap_and_add(ranks, leaving, peer, data, peer, buffer, tag);
   }

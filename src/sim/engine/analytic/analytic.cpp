@@ -72,6 +72,10 @@ class AnalyticCommunicator final : public Communicator {
   Request all_reduce(std::span<const float> from, std::span<float>) override {
     return start(forms_.all_reduce(static_cast<double>(from.size_bytes())));
   }
+  Request all_reduce_compressed(std::span<float> data, Compression, size_t exact) override {
+    return start(forms_.all_reduce_compressed(static_cast<double>(data.size_bytes()),
+                                              static_cast<double>(exact * sizeof(float))));
+  }
   Request reduce(std::span<const float> from, std::span<float>, int) override {
     return start(forms_.reduce(static_cast<double>(from.size_bytes())));
   }

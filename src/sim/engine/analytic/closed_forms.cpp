@@ -75,7 +75,10 @@ Round ClosedForms::local_part(Collective operation, double whole, double part) c
 
 Round ClosedForms::remote(int64_t distance, double bytes, double flows) const {
   const Cluster& c = job_.cluster;
-  Round round{c.link.latency, bytes * flows / c.link.bandwidth, c.message_cpu * bytes, 1};
+  const double converting = compressed_ ? 2 * local_.add(bytes) : 0;
+  if (compressed_) bytes /= 2;
+  Round round{c.link.latency, bytes * flows / c.link.bandwidth, c.message_cpu * bytes + converting,
+              1};
   if (c.topology == Topology::tree && distance >= c.leaf) {
     round.latency += c.uplink.latency;
     round.transfer = std::max(
@@ -96,7 +99,8 @@ Round ClosedForms::farthest(double bytes) const {
   Round round = remote(1, bytes, 1);
   if (!has_uplinks()) return round;
   round.latency += job_.cluster.uplink.latency;
-  round.transfer = std::max(round.transfer, bytes / job_.cluster.uplink.bandwidth);
+  round.transfer =
+      std::max(round.transfer, bytes / (compressed_ ? 2 : 1) / job_.cluster.uplink.bandwidth);
   return round;
 }
 
@@ -247,6 +251,16 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
       break;
   }
   return ring(bytes);
+}
+
+std::vector<Round> ClosedForms::all_reduce_compressed(double bytes, double exact) const {
+  ClosedForms in_16_bits = *this;
+  in_16_bits.compressed_ = true;
+  std::vector<Round> rounds = in_16_bits.all_reduce(bytes - exact);
+  if (!rounds.empty()) rounds.back().processor += 2 * local_.add(bytes);  // the result is rounded
+  if (exact > 0)
+    for (const Round& round : all_reduce(exact)) rounds.push_back(round);
+  return rounds;
 }
 
 // Segments are forwarded from rank to rank towards the root; the slowest hop sets the pace. Two

@@ -24,6 +24,8 @@ class ClosedForms {
   int64_t ranks() const { return ranks_; }
 
   std::vector<Round> all_reduce(double bytes) const;
+  // In 16 bits between nodes, except the last `exact` bytes.
+  std::vector<Round> all_reduce_compressed(double bytes, double exact) const;
   std::vector<Round> reduce(double bytes) const;
   std::vector<Round> broadcast(double bytes) const;
   // The root receives from (or sends to) all ranks in turn, through its network card.
@@ -73,7 +75,8 @@ class ClosedForms {
   const SimulatedJob& job_;
   LocalCosts local_;
   int64_t ranks_, nodes_, per_node_;
-  double speed_;  // of the slowest node
+  double speed_;             // of the slowest node
+  bool compressed_ = false;  // messages to other nodes are
 };
 
 }  // namespace lockstep

@@ -236,6 +236,18 @@ class SmpiCommunicator final : public MessageCommunicator {
     time_.spend(local().add(static_cast<double>(into.size_bytes())));
   }
 
+  // Conversions are assumed to take as long as an addition, which moves more bytes.
+  void encode(std::span<const float> values, std::span<uint16_t> bits,
+              Compression compression) override {
+    Channel::encode(values, bits, compression);
+    time_.spend(local().add(static_cast<double>(values.size_bytes())));
+  }
+  void decode(std::span<const uint16_t> bits, std::span<float> values,
+              Compression compression) override {
+    Channel::decode(bits, values, compression);
+    time_.spend(local().add(static_cast<double>(values.size_bytes())));
+  }
+
   Request broadcast(Bytes data, int root) override {
     time_.spend(local().call(Collective::broadcast));
     return MessageCommunicator::broadcast(data, root);

@@ -135,6 +135,22 @@ TEST(Analytic, StepsAgreeWithSimgridOnAllShippedClusters) {
   EXPECT_GT(compared, 150);
 }
 
+TEST(Analytic, CompressedStepsAgreeWithSimgrid) {
+  FixedProfile fixed = for_many_ranks(16);
+  for (const int64_t ranks : {2, 3, 8, 16}) {
+    const auto step = [&](Engine engine, Compression compression) {
+      RunConfig config = fixed.config;
+      config.parallel.compress = compression;
+      return predict(fixed, config, test_cluster(16), ranks, ranks, engine).step_seconds;
+    };
+    EXPECT_NEAR(
+        step(Engine::analytic, Compression::bf16) / step(Engine::simgrid, Compression::bf16), 1,
+        0.15)
+        << ranks;
+    EXPECT_LT(step(Engine::simgrid, Compression::bf16), step(Engine::simgrid, Compression::none));
+  }
+}
+
 TEST(Simulation, ClosedFormsRefuseAsynchronousServers) {
   FixedProfile fixed;
   RunConfig config = with_strategy(fixed.config, "parameter-server");
