@@ -117,27 +117,18 @@ void add_verbs(CLI::App& app, const std::string& wanted) {
   app.formatter(std::make_shared<Help>());
   app.set_version_flag("--version", [] { return versions_text(); });
   app.require_subcommand(1);
-  const std::pair<const char*, void (*)(CLI::App&)> verbs[] = {{"train", add_train_verb},
-                                                               {"crossval", add_crossval_verb},
-                                                               {"eval", add_eval_verb},
-                                                               {"predict", add_predict_verb},
-                                                               {"generate", add_generate_verb},
-                                                               {"tokenize", add_tokenize_verb},
-                                                               {"recommend", add_recommend_verb},
-                                                               {"study", add_study_verb},
-                                                               {"report", add_report_verb},
-                                                               {"runs", add_runs_verb},
-                                                               {"verify", add_verify_verb},
-                                                               {"models", add_models_verb},
-                                                               {"data", add_data_verb},
-                                                               {"bench", add_bench_verb},
-                                                               {"config", add_config_verb},
-                                                               {"doctor", add_doctor_verb},
-                                                               {"calibrate", add_calibrate_verb},
-                                                               {"simulate", add_simulate_verb},
-                                                               {"explain", add_explain_verb},
-                                                               {"sbatch", add_sbatch_verb},
-                                                               {"completion", add_completion_verb}};
+  const std::pair<const char*, void (*)(CLI::App&)> verbs[] = {
+      {"train", add_train_verb},         {"crossval", add_crossval_verb},
+      {"eval", add_eval_verb},           {"predict", add_predict_verb},
+      {"generate", add_generate_verb},   {"tokenize", add_tokenize_verb},
+      {"recommend", add_recommend_verb}, {"study", add_study_verb},
+      {"report", add_report_verb},       {"runs", add_runs_verb},
+      {"verify", add_verify_verb},       {"models", add_models_verb},
+      {"data", add_data_verb},           {"bench", add_bench_verb},
+      {"config", add_config_verb},       {"doctor", add_doctor_verb},
+      {"calibrate", add_calibrate_verb}, {"cluster", add_cluster_verb},
+      {"simulate", add_simulate_verb},   {"explain", add_explain_verb},
+      {"sbatch", add_sbatch_verb},       {"completion", add_completion_verb}};
   const bool known = std::any_of(std::begin(verbs), std::end(verbs),
                                  [&](const auto& verb) { return verb.first == wanted; });
   // Adding the options of all verbs would take a fifth of the time of a short run. Only completions

@@ -2,7 +2,11 @@
 
 #include "base/error.h"
 #include "comm/backend/mpi.h"
+#include "data/load.h"
+#include "job/hosts.h"
+#include "job/launch.h"
 #include "job/ranks.h"
+#include "parallel/strategy.h"
 
 namespace lockstep {
 
@@ -13,7 +17,22 @@ void add_rank_options(CLI::App& verb, RankOptions& options) {
       ->check(CLI::IsMember(all_texts<Backend>()));
   verb.add_option("--affinity", options.affinity,
                   "bind ranks to cores: none, compact, scatter, or a list such as 0,1,2,4");
+  verb.add_option(
+      "--hosts", options.hosts,
+      "run MPI ranks on these hosts, which ssh reaches: a,b:4,c (rank numbers after :)");
+  verb.add_option("--cluster", options.cluster,
+                  "run MPI ranks on an emulated cluster (lockstep cluster up)");
 }
+
+namespace {
+
+Hosts hosts_of(const RankOptions& options) {
+  if (!options.hosts.empty() && !options.cluster.empty())
+    throw UserError("give --hosts or --cluster, not both");
+  return options.cluster.empty() ? parse_hosts(options.hosts) : emulated_hosts(options.cluster);
+}
+
+}  // namespace
 
 void apply(const RankOptions& options, RunConfig& config) {
   if (options.ranks > 0) config.parallel.ranks = options.ranks;
@@ -23,7 +42,22 @@ void apply(const RankOptions& options, RunConfig& config) {
   if (started > 0 && options.ranks > 0 && options.ranks != started)
     throw UserError("--ranks {} in a job of {} ranks that mpiexec has started; leave out --ranks",
                     options.ranks, started);
+  if (started > 0 || (options.hosts.empty() && options.cluster.empty())) {
+    settle_ranks(config);
+    return;
+  }
+  const Hosts hosts = hosts_of(options);
+  if (options.ranks == 0) config.parallel.ranks = hosts.slots();
+  if (options.backend.empty()) config.parallel.backend = Backend::mpi;
   settle_ranks(config);
+  if (config.parallel.backend == Backend::threads)
+    throw UserError("--backend threads runs all ranks in one process; leave it out to use {}",
+                    options.hosts.empty() ? "--cluster" : "--hosts");
+  training_ranks(config.parallel, static_cast<int>(config.parallel.ranks));
+  expect_reachable(hosts);
+  if (hosts.emulated)  // they reach no other network: missing data are fetched before
+    load_data(config.data, static_cast<uint64_t>(config.seed), say_to_stderr);
+  launch_ranks(config.parallel.ranks, hosts);
 }
 
 }  // namespace lockstep

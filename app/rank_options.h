@@ -5,12 +5,13 @@
 
 namespace lockstep {
 
-// --ranks, --backend and --affinity.
+// --ranks, --backend, --affinity, --hosts and --cluster.
 struct RankOptions {
   int64_t ranks = 0;
-  std::string backend, affinity;
+  std::string backend, affinity, hosts, cluster;
 };
 void add_rank_options(CLI::App& verb, RankOptions& options);
+// With --hosts or --cluster, starts the ranks there and does not return.
 void apply(const RankOptions& options, RunConfig& config);
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cluster/named_cluster.h"
 #include "config/presets.h"
 #include "job/interrupt.h"
 #include "parallel/strategy.h"
@@ -169,7 +170,11 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
   SweepSpace space{.strategies = options.strategies,
                    .ranks = options.ranks,
                    .batches = options.batches,
-                   .threads = {}};
+                   .threads = {},
+                   .compressions = {config.parallel.compress}};
+  if (config.parallel.compress == Compression::none && predictor.cluster.nodes() > 1 &&
+      config.parallel.mode == Mode::fast)
+    space.compressions.push_back(Compression::bf16);
   if (space.strategies.empty())
     for (const StrategyEntry& entry : strategies())
       if (!entry.traits(config.parallel).one_update_per_epoch)
@@ -195,6 +200,7 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
     Json list = Json::array();
     for (size_t i = 0; i < shown; ++i)
       list.push_back({{"strategy", all[i].strategy},
+                      {"compress", to_text(all[i].compress)},
                       {"ranks", all[i].ranks},
                       {"nodes", all[i].nodes},
                       {"threads", all[i].threads},
@@ -207,17 +213,19 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
     return;
   }
   print_head(config.name, predictor, fmt::format("{} configurations compared", all.size()));
-  std::vector<std::vector<std::string>> rows = {{"strategy", "ranks", "nodes", "threads", "batch",
-                                                 "global batch", "step ms", "total", "MB/rank"}};
+  std::vector<std::vector<std::string>> rows = {{"strategy", "compress", "ranks", "nodes",
+                                                 "threads", "batch", "global batch", "step ms",
+                                                 "total", "MB/rank"}};
   for (size_t i = 0; i < shown; ++i)
     rows.push_back(
-        {all[i].strategy, std::to_string(all[i].ranks), std::to_string(all[i].nodes),
-         std::to_string(all[i].threads), std::to_string(all[i].batch),
+        {all[i].strategy, to_text(all[i].compress), std::to_string(all[i].ranks),
+         std::to_string(all[i].nodes), std::to_string(all[i].threads), std::to_string(all[i].batch),
          std::to_string(all[i].global_batch), fmt::format("{:.2f}", all[i].step_seconds * 1e3),
          short_time(all[i].total_seconds), fmt::format("{:.0f}", all[i].memory_bytes / 1e6)});
   fmt::print("{}", table(rows));
   fmt::print(
-      "a larger global batch and average-weights affect accuracy; check it with --numerics\n"
+      "larger global batches, compression and average-weights affect accuracy; check it with "
+      "--numerics\n"
       "saved in {}\n",
       folder.string());
 }

@@ -17,6 +17,7 @@ void add_report_verb(CLI::App& app);
 void add_runs_verb(CLI::App& app);
 void add_verify_verb(CLI::App& app);
 void add_models_verb(CLI::App& app);
+void add_cluster_verb(CLI::App& app);
 void add_bench_verb(CLI::App& app);
 void add_config_verb(CLI::App& app);
 void add_doctor_verb(CLI::App& app);

@@ -9,7 +9,7 @@ ABOUT = {
     "comm": "messages and collectives between ranks",
     "tensor": "kernels on a device", "nn": "layers, parameters, programs", "optim": "updates, schedules",
     "text": "tokenizer", "generate": "text from a model", "data": "data sets, splits, batches",
-    "parallel": "strategies", "train": "replica, trainer, run folder", "job": "starting and binding ranks",
+    "parallel": "strategies", "train": "replica, trainer, run folder", "job": "starting and binding ranks", "cluster": "descriptions, emulated hosts",
     "report": "tables, figures, pages", "study": "grids of runs", "sim": "profiles, engines, predictions", "app": "verbs of the program",
 }
 

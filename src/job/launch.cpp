@@ -170,6 +170,32 @@ std::vector<std::string> stay_on_this_host(const std::filesystem::path& shared) 
   return {"-x", "LD_PRELOAD=" + restored};
 }
 
+// Arguments of mpiexec that place ranks on hosts, whose list is written to the job's folder.
+std::vector<std::string> spread_over(const Hosts& hosts, int64_t ranks,
+                                     const std::filesystem::path& shared) {
+  const auto count = static_cast<int64_t>(hosts.all.size());
+  std::string list;
+  for (const Hosts::Host& host : hosts.all)
+    list += fmt::format("{} slots={}\n", host.name,
+                        host.slots > 0 ? host.slots : (ranks + count - 1) / count);
+  write_file(shared / "hosts", list);
+  std::vector<std::string> words = {"--hostfile", (shared / "hosts").string(), "--map-by", "slot"};
+  const auto set = [&](const char* parameter, const std::string& value) {
+    if (!value.empty() && !std::getenv((std::string("OMPI_MCA_") + parameter).c_str()))
+      words.insert(words.end(), {"--mca", parameter, value});
+  };
+  set("pml", "ob1");
+  set("btl", "self,vader,tcp");
+  set("plm_rsh_agent", hosts.agent.string());
+  set("btl_tcp_if_include", hosts.network);
+  set("oob_tcp_if_include", hosts.network);
+  for (const char* name : {"LOCKSTEP_DATA", "LOCKSTEP_SHARE", "LOCKSTEP_TERMINAL", typed_variable})
+    if (std::getenv(name)) words.insert(words.end(), {"-x", name});
+  // Hosts of an emulated cluster have folders of their own in this one (see their agent).
+  ::setenv("LOCKSTEP_JOB_FOLDER", shared.c_str(), 1);
+  return words;
+}
+
 // Kills ranks whose mpiexec was killed: they have become children of this process.
 void end_orphans() {
   const std::string path = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
@@ -183,18 +209,8 @@ void end_orphans() {
   }
 }
 
-// Returns the exit code.
-int run_job(int64_t ranks) {
-  std::vector<std::string> words = {mpiexec(), "--oversubscribe",    "--bind-to", "none",
-                                    "-n",      std::to_string(ranks)};
-  const JobFolder shared;
-  for (const std::string& word : stay_on_this_host(shared.path())) words.push_back(word);
-  const std::vector<std::string> own = own_words();
-  words.insert(words.end(), own.begin(), own.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-
+// Sets what mpiexec and the ranks read from the environment.
+void prepare_environment() {
   if (::geteuid() == 0) {  // Open MPI needs both
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
@@ -204,6 +220,22 @@ int run_job(int64_t ranks) {
     ::setenv("LOCKSTEP_TERMINAL", std::to_string(std::max<int>(1, size.ws_col)).c_str(), 1);
   }
   ::setenv(typed_variable, typed_words().front().c_str(), 1);
+}
+
+// Returns the exit code.
+int run_job(const std::vector<std::string>& program, int64_t ranks, const Hosts& hosts) {
+  std::vector<std::string> words = {mpiexec(), "--oversubscribe",    "--bind-to", "none",
+                                    "-n",      std::to_string(ranks)};
+  prepare_environment();
+  const JobFolder shared;
+  for (const std::string& word :
+       hosts.empty() ? stay_on_this_host(shared.path()) : spread_over(hosts, ranks, shared.path()))
+    words.push_back(word);
+  words.insert(words.end(), program.begin(), program.end());
+  if (hosts.emulated) words = words_on_host(hosts, hosts.all.front().name, words);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
   std::fflush(nullptr);
   int errors[2];
   if (::pipe2(errors, O_CLOEXEC) != 0)
@@ -270,6 +302,12 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-void launch_ranks(int64_t ranks) { std::_Exit(run_job(ranks)); }
+void launch_ranks(int64_t ranks, const Hosts& hosts) {
+  std::_Exit(run_job(own_words(), ranks, hosts));
+}
+
+void launch_program(const std::vector<std::string>& program, int64_t ranks, const Hosts& hosts) {
+  std::_Exit(run_job(program, ranks, hosts));
+}
 
 }  // namespace lockstep

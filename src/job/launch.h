@@ -4,11 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "job/hosts.h"
+
 namespace lockstep {
 
 // Starts this program again under mpiexec, with the same arguments, forwards signals to the ranks
-// and exits with their exit code.
-[[noreturn]] void launch_ranks(int64_t ranks);
+// and exits with their exit code. `hosts`: empty: this machine.
+[[noreturn]] void launch_ranks(int64_t ranks, const Hosts& hosts = {});
+// The same with another program and its arguments.
+[[noreturn]] void launch_program(const std::vector<std::string>& program, int64_t ranks,
+                                 const Hosts& hosts);
 
 // Arguments of this process; the first is the program's absolute path.
 std::vector<std::string> own_words();

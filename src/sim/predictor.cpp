@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/nearest.h"
+#include "cluster/named_cluster.h"
 #include "data/fetch/folders.h"
 #include "os/affinity.h"
 
@@ -64,9 +64,7 @@ Measuring Predictor::measuring_for(const SimulatedPoint& point) {
   return recalibrate ? Measuring::again : Measuring::where_needed;
 }
 
-Prediction Predictor::predict(const SimulatedPoint& point) {
-  const RankMemory memory = memory_of(point, data);
-  expect_to_fit(point, memory, cluster);
+void Predictor::learn_costs(const SimulatedPoint& point) {
   const Measuring measuring = measuring_for(point);
   const std::string start = time_text();
   const int64_t before = profile.new_measurements;
@@ -76,6 +74,12 @@ Prediction Predictor::predict(const SimulatedPoint& point) {
   if (profile.new_measurements > before) write_profile(profile_path(), profile);
   if (measuring == Measuring::again && costs.measured < start)
     say(fmt::format("the machine was busy; the costs measured at {} are kept", costs.measured));
+}
+
+Prediction Predictor::predict(const SimulatedPoint& point) {
+  const RankMemory memory = memory_of(point, data);
+  expect_to_fit(point, memory, cluster);
+  learn_costs(point);
   Prediction prediction = simulate_point(point, data, profile, cluster, how);
   if (cluster.disturbance.fails_at > 0)
     account_for_failure(prediction, point.config, cluster.disturbance, checkpoint_seconds(memory));
@@ -86,21 +90,7 @@ Cluster find_cluster(const std::string& name_or_path, const Profile& profile) {
   if (name_or_path == this_machine_cluster)
     return machine_cluster(profile.machine, profile.cores, memory_of_machine(),
                            profile.machine == this_machine() ? sockets_of_machine() : 1);
-  std::vector<std::string> names = {this_machine_cluster};
-  std::string text;
-  for (const ShippedCluster& cluster : shipped_clusters()) {
-    names.push_back(cluster.name);
-    if (cluster.name == name_or_path) text = cluster.text;
-  }
-  if (text.empty() && fs::is_regular_file(name_or_path)) text = read_text(name_or_path);
-  if (text.empty() && name_or_path.find_first_of("./") != std::string::npos)
-    throw UserError("cannot read the cluster {}: no such file, or it is empty", name_or_path);
-  if (text.empty())
-    throw UserError("'{}' is neither a cluster that comes with lockstep nor a file; {}",
-                    name_or_path, suggestion(name_or_path, names));
-  Cluster cluster = parse_cluster(text, name_or_path);
-  if (cluster.name.empty()) cluster.name = fs::path(name_or_path).stem().string();
-  return cluster;
+  return named_cluster(name_or_path).cluster;
 }
 
 }  // namespace lockstep

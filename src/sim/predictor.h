@@ -10,14 +10,7 @@
 
 namespace lockstep {
 
-// A cluster that comes with the program: clusters/<name>.toml, compiled in.
-struct ShippedCluster {
-  std::string name;
-  std::string text;
-};
-const std::vector<ShippedCluster>& shipped_clusters();
-
-// Finds a cluster by name, by path, or as "this": the machine of the profile.
+// A cluster by name, by path, or as "this": the machine of the profile.
 Cluster find_cluster(const std::string& name_or_path, const Profile& profile);
 
 // Inputs of predictions.
@@ -31,6 +24,8 @@ struct Predictor {
   Say say;
 
   Prediction predict(const SimulatedPoint& point);
+  // Puts the costs of the point's network into the profile, measured now if they are missing.
+  void learn_costs(const SimulatedPoint& point);
 
  private:
   Measuring measuring_for(const SimulatedPoint& point);

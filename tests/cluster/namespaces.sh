@@ -1,11 +1,31 @@
 #!/usr/bin/env bash
-# Two hosts on one machine: network namespaces joined by a link of chosen speed, with Open MPI.
-# Trains on both with a fast and a slow link, and checks that the diagnosis names the slow one.
+# Two emulated hosts with Open MPI: trains on both with a fast and a slow link, and checks that the diagnosis names the
+# slow one; then kills the cluster's keeper and checks that nothing is left.
 #   namespaces.sh <lockstep>        exit code 77: skipped, with the reason
 set -euo pipefail
 lockstep=$(realpath "$1")
-source "$(dirname "${BASH_SOURCE[0]}")/two_hosts.sh"
-shape 1gbit 50ms
+[ "$(id -u)" = 0 ] || { echo "skipped: emulated hosts need root"; exit 77; }
+folder=$(mktemp -d)
+cluster=test-$$
+cleanup() {
+  "$lockstep" cluster down $cluster 2>/dev/null || true
+  rm -rf "$folder"
+}
+trap cleanup EXIT
+
+up() {  # up <gbit>
+  cat >"$folder/cluster.toml" <<TOML
+name = "$cluster"
+[node]
+count = 2
+cores = 1
+memory_gb = 4
+[network]
+bandwidth_gbit = $1
+TOML
+  "$lockstep" cluster up "$folder/cluster.toml" >"$folder/up" 2>&1 || { echo "skipped: $(cat "$folder/up")"; exit 77; }
+}
+expect() { "$@" || { echo "FAILED: $*"; exit 1; }; }
 
 cat >"$folder/net.toml" <<'TOML'
 name = "net"
@@ -19,22 +39,50 @@ batch = 64
 TOML
 
 train() {  # train <options>: prints summary.json of two ranks, one per host
-  on_two_hosts 120 "$lockstep" train "$folder/net.toml" --quiet --json --force --out "$folder/run" "$@"
+  "$lockstep" train "$folder/net.toml" --cluster $cluster --quiet --json --force --out "$folder/run" "$@"
 }
 value() { sed -n "s/^ *\"$1\": *\"\{0,1\}\([^\",]*\).*/\1/p" "$2" | head -1; }
-expect() { "$@" || { echo "FAILED: $*"; exit 1; }; }
 
+up 1
+"$lockstep" cluster list >"$folder/list"
+expect grep -q "$cluster-h1" "$folder/list"
+expect grep -q "already up" <("$lockstep" cluster up "$folder/cluster.toml" 2>&1)
 for strategy in all-reduce average-weights; do
   train --set "parallel.strategy=$strategy" >"$folder/$strategy.json"
   expect grep -q '"ending": "finished"' "$folder/$strategy.json"
   expect grep -q '"ranks": 2' "$folder/$strategy.json"
+  expect grep -q '"emulated_hosts": true' "$folder/$strategy.json"
   echo "$strategy at 1 Gbit/s: exposed communication $(value exposed_communication_share "$folder/$strategy.json")"
 done
 quick=$(value exposed_communication_share "$folder/all-reduce.json")
-shape 50mbit 50ms
+"$lockstep" cluster down $cluster
+up 0.05
 train >"$folder/slow.json"
 slow=$(value exposed_communication_share "$folder/slow.json")
 echo "all-reduce at 50 Mbit/s: exposed communication $slow"
 expect awk "BEGIN { exit !($slow > $quick && $slow > 0.5) }"
 expect grep -q 'exposed communication; try a global batch' "$folder/slow.json"
 grep diagnosis "$folder/slow.json"
+
+# A point of a prediction and its real run, without computing.
+"$lockstep" bench "$folder/net.toml" --cluster $cluster --emulate-compute --seconds 1 --json >"$folder/bench.json" 2>"$folder/bench.err"
+expect grep -q '"emulated_compute": true' "$folder/bench.json"
+
+# A host that cannot be reached is named; so is a program of another version.
+agent=/run/lockstep/clusters/$cluster/agent
+cp $agent "$folder/agent"
+sed -i '2i [ "$1" != 10.79.0.2 ] || { echo "no route to host" >\&2; exit 255; }' $agent
+expect grep -q "10.79.0.2 (no route to host)" <(train 2>&1)
+printf '#!/bin/sh\n[ "$1" = 10.79.0.1 ] && echo "lockstep 9.9.9" && exit\nexec %s/agent "$@"\n' "$folder" >$agent
+expect grep -q "different versions" <(train 2>&1)
+
+# The kernel removes hosts whose keeper is killed; the next verb removes its files.
+keeper=$(sed -n 's/.*"keeper": \([0-9]*\).*/\1/p' /run/lockstep/clusters/$cluster/state.json)
+host=$(sed -n 's/.*"process": \([0-9]*\).*/\1/p' /run/lockstep/clusters/$cluster/state.json | head -1)
+kill -KILL "$keeper"
+for _ in $(seq 50); do [ -e "/proc/$host/ns/net" ] || break; sleep 0.1; done
+expect test ! -e "/proc/$host/ns/net"
+"$lockstep" cluster list >"$folder/list"
+expect test ! -e /run/lockstep/clusters/$cluster
+expect grep -q "no emulated cluster '$cluster' is up" <("$lockstep" bench "$folder/net.toml" --cluster $cluster 2>&1)
+echo "nothing is left"

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cluster/cluster.h"
 #include "comm/backend.h"
 #include "comm/communicator.h"
-#include "sim/cluster.h"
 #include "sim/profile/profile.h"
 
 namespace lockstep {

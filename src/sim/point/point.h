@@ -1,8 +1,8 @@
 #pragma once
 
+#include "cluster/cluster.h"
 #include "config/run_config.h"
 #include "data/load.h"
-#include "sim/cluster.h"
 #include "train/rank_memory.h"
 
 namespace lockstep {

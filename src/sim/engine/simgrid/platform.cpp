@@ -107,12 +107,19 @@ class Builder {
       s4u::Host* made = host(zone, node);
       zone->add_route(made->get_netpoint(), made->get_netpoint(), nullptr, nullptr,
                       {{loopback(zone, node), s4u::LinkInRoute::Direction::NONE}}, false);
-      s4u::SplitDuplexLink* link = zone->create_split_duplex_link(
-          fmt::format("link{}", node), std::max(1.0, cluster_.link.bandwidth));
-      link->set_latency(latency);
-      link->seal();
-      zone->add_route(made->get_netpoint(), nullptr, nullptr, nullptr,
-                      {{link, s4u::LinkInRoute::Direction::UP}}, true);
+      const auto direction = [&](const char* name, double bytes_per_second) {
+        s4u::Link* link =
+            zone->create_link(fmt::format("{}{}", name, node), std::max(1.0, bytes_per_second));
+        link->set_latency(latency);
+        link->seal();
+        return s4u::LinkInRoute(link);
+      };
+      const s4u::LinkInRoute download = direction("download", cluster_.download_of(node));
+      const s4u::LinkInRoute upload = cluster_.duplex == Duplex::half
+                                          ? download
+                                          : direction("upload", cluster_.upload_of(node));
+      zone->add_route(made->get_netpoint(), nullptr, nullptr, nullptr, {upload}, false);
+      zone->add_route(nullptr, made->get_netpoint(), nullptr, nullptr, {download}, false);
       made->seal();
       hosts_.push_back(made);
     }

@@ -3,7 +3,7 @@
 #include <simgrid/s4u.hpp>
 #include <vector>
 
-#include "sim/cluster.h"
+#include "cluster/cluster.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "sim/cluster.h"
+#include "cluster/cluster.h"
 
 #include <chrono>
 

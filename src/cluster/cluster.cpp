@@ -1,4 +1,4 @@
-#include "sim/cluster.h"
+#include "cluster/cluster.h"
 
 #include <algorithm>
 #include <charconv>
@@ -40,6 +40,14 @@ std::string word(const std::string& key, const TomlValue& value) {
   throw UserError("{}: {} is {}, a text is expected", value.where, key, value.type());
 }
 
+template <typename Enum>
+Enum choice(const std::string& key, const TomlValue& value) {
+  const std::string name = word(key, value);
+  if (const auto found = from_text<Enum>(name)) return *found;
+  throw UserError("{}: {} = \"{}\" is not known; {}", value.where, key, name,
+                  suggestion(name, all_texts<Enum>()));
+}
+
 // Sizes of the dimensions of a network.
 std::vector<int> extents(const std::string& key, const TomlValue& value) {
   const auto wrong = [&] {
@@ -71,6 +79,10 @@ constexpr NodeKey node_keys[] = {
     {"node.cores", [](NodeKind& k, auto& key, auto& v) { k.cores = whole(key, v, 1, 4096); }},
     {"node.speed", [](NodeKind& k, auto& key, auto& v) { k.speed = number(key, v, 1e-4, 1e4); }},
     {"node.sockets", [](NodeKind& k, auto& key, auto& v) { k.sockets = whole(key, v, 1, 64); }},
+    {"node.bandwidth_gbit",
+     [](NodeKind& k, auto& key, auto& v) { k.download = number(key, v, 1e-5, most_gbit) * gbit; }},
+    {"node.upload_gbit",
+     [](NodeKind& k, auto& key, auto& v) { k.upload = number(key, v, 1e-5, most_gbit) * gbit; }},
     {"node.memory_gb",
      [](NodeKind& k, auto& key, auto& v) { k.memory = number(key, v, 1e-3, 1e6) * (1 << 30); }}};
 
@@ -150,6 +162,20 @@ void check_shape(const Cluster& c, const std::string& source) {
   }
 }
 
+// Nodes with links of their own need a topology in which each node has one.
+void check_own_links(const Cluster& c, const std::string& source) {
+  const bool has_own = std::ranges::any_of(
+      c.kinds, [](const NodeKind& kind) { return kind.download > 0 || kind.upload > 0; });
+  if (has_own && c.topology != Topology::star && c.topology != Topology::tree)
+    throw UserError(
+        "{}: node.bandwidth_gbit and node.upload_gbit are possible with topology \"star\" and "
+        "\"tree\", not with \"{}\"",
+        source, to_text(c.topology));
+  if (c.duplex == Duplex::half && c.topology != Topology::star)
+    throw UserError("{}: network.duplex = \"half\" is possible with topology \"star\" only",
+                    source);
+}
+
 }  // namespace
 
 int Cluster::nodes() const {
@@ -177,6 +203,25 @@ double Cluster::speed_of(int index) const {
   return index >= nodes() - disturbance.stragglers ? speed * disturbance.straggler_speed : speed;
 }
 
+double Cluster::download_of(int index) const {
+  const NodeKind& kind = node(index);
+  return kind.download > 0 ? kind.download : link.bandwidth;
+}
+
+double Cluster::upload_of(int index) const {
+  const NodeKind& kind = node(index);
+  return kind.upload > 0 ? kind.upload : download_of(index);
+}
+
+void Cluster::scale_links(double factor) {
+  link.bandwidth *= factor;
+  link.latency /= factor;
+  for (NodeKind& kind : kinds) {
+    kind.download *= factor;
+    kind.upload *= factor;
+  }
+}
+
 std::vector<int> Cluster::place(int ranks, int per_node) const {
   std::vector<int> nodes_of_ranks;
   const int last = nodes() - 1;
@@ -191,15 +236,8 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
       {"name", [&](auto& k, auto& v) { c.name = word(k, v); }},
       {"about", [&](auto& k, auto& v) { c.about = word(k, v); }},
       {"source", [&](auto& k, auto& v) { c.source = word(k, v); }},
-      {"network.topology",
-       [&](auto& k, auto& v) {
-         const std::string name = word(k, v);
-         const auto found = from_text<Topology>(name);
-         if (!found)
-           throw UserError("{}: network.topology = \"{}\" is not known; {}", v.where, name,
-                           suggestion(name, all_texts<Topology>()));
-         c.topology = *found;
-       }},
+      {"network.topology", [&](auto& k, auto& v) { c.topology = choice<Topology>(k, v); }},
+      {"network.duplex", [&](auto& k, auto& v) { c.duplex = choice<Duplex>(k, v); }},
       {"network.bandwidth_gbit", [&](auto& k, auto& v) { gbits = number(k, v, 1e-5, most_gbit); }},
       {"network.latency_us",
        [&](auto& k, auto& v) { c.link.latency = number(k, v, 0, most_us) * microsecond; }},
@@ -231,7 +269,9 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
     }
     found->second(key, value);
   }
-  for (const auto& [ignored, kind] : kinds) {
+  for (auto& [ignored, kind] : kinds) {
+    kind.download *= efficiency;
+    kind.upload *= efficiency;
     if (kind.memory <= 0) throw UserError("{}: node.memory_gb is missing", source);
     if (kind.cores % kind.sockets != 0)
       throw UserError("{}: node.sockets = {} does not divide node.cores = {}", source, kind.sockets,
@@ -246,6 +286,7 @@ Cluster parse_cluster(const std::string& text, const std::string& source) {
   c.link.bandwidth = gbits * gbit * efficiency;
   c.uplink.bandwidth = uplink_gbits * gbit * efficiency;
   check_shape(c, source);
+  check_own_links(c, source);
   return c;
 }
 
@@ -267,12 +308,13 @@ void disturb(Cluster& cluster, const std::string& assignments) {
 }
 
 std::string identity(const Cluster& c) {
-  std::string text =
-      fmt::format("{} {} link {} {} uplink {} {} leaf {} spines {} shape {} cpu {}", c.name,
-                  to_text(c.topology), c.link.bandwidth, c.link.latency, c.uplink.bandwidth,
-                  c.uplink.latency, c.leaf, c.spines, fmt::join(c.shape, "x"), c.message_cpu);
+  std::string text = fmt::format(
+      "{} {} {} link {} {} uplink {} {} leaf {} spines {} shape {} cpu {}", c.name,
+      to_text(c.topology), to_text(c.duplex), c.link.bandwidth, c.link.latency, c.uplink.bandwidth,
+      c.uplink.latency, c.leaf, c.spines, fmt::join(c.shape, "x"), c.message_cpu);
   for (const NodeKind& k : c.kinds)
-    text += fmt::format(" node {} {} {} {} {}", k.count, k.cores, k.speed, k.memory, k.sockets);
+    text += fmt::format(" node {} {} {} {} {} link {} {}", k.count, k.cores, k.speed, k.memory,
+                        k.sockets, k.download, k.upload);
   const Disturbance& d = c.disturbance;
   return text + fmt::format(" disturbance {} {} {} {} {}", d.noise, d.stragglers, d.straggler_speed,
                             d.fails_at, d.restart);

@@ -18,13 +18,19 @@ template <>
 inline constexpr auto enum_texts<Topology> =
     std::array{"star", "tree", "fat-tree", "torus", "dragonfly"};
 
+// Half: a link carries one direction at a time, as WLAN does.
+enum class Duplex { full, half };
+template <>
+inline constexpr auto enum_texts<Duplex> = std::array{"full", "half"};
+
 // Identical nodes.
 struct NodeKind {
   int count = 1;
   int cores = 1;
-  double speed = 1;   // of a core, relative to the profile's machine
-  double memory = 0;  // bytes
-  int sockets = 1;    // each with the same number of cores
+  double speed = 1;                 // of a core, relative to the profile's machine
+  double memory = 0;                // bytes
+  int sockets = 1;                  // each with the same number of cores
+  double download = 0, upload = 0;  // bytes per second of its link; 0: that of the network
 };
 
 // Simulated disturbances.
@@ -41,7 +47,8 @@ struct Cluster {
   std::string name, about, source;
   std::vector<NodeKind> kinds;
   Topology topology = Topology::star;
-  Link link;               // of a node
+  Link link;  // of a node
+  Duplex duplex = Duplex::full;
   Link uplink;             // tree: of a leaf switch
   int leaf = 0;            // tree, fat tree: number of nodes per leaf switch
   int spines = 1;          // fat tree: number of spine switches
@@ -54,6 +61,10 @@ struct Cluster {
   int slots() const;  // number of cores of all nodes
   const NodeKind& node(int index) const;
   double speed_of(int node) const;  // stragglers included
+  // Bytes per second of a node's link, in each direction.
+  double download_of(int node) const;
+  double upload_of(int node) const;
+  void scale_links(double factor);  // makes them faster
   // Node of each rank: nodes are filled in order, `per_node` ranks each.
   std::vector<int> place(int ranks, int per_node) const;
 };
