@@ -141,8 +141,9 @@ std::string summary_table(const Summary& s, const std::string& folder) {
   std::string text;
   if (s.parallel) {
     const ParallelFigures& p = *s.parallel;
-    add("ranks", fmt::format("{} ({}, {}{})", p.ranks, p.backend, p.strategy,
-                             p.oversubscribed ? ", oversubscribed" : ""));
+    add("ranks", fmt::format("{} ({}, {}{}{})", p.ranks, p.backend, p.strategy,
+                             p.oversubscribed ? ", oversubscribed" : "",
+                             p.emulated_hosts ? ", emulated hosts" : ""));
     add("batch per rank / global",
         fmt::format("{} / {}", (p.global_batch + p.training - 1) / p.training, p.global_batch));
     add("learning rate", fmt::format("{:.4g}", s.learning_rate));

@@ -131,18 +131,20 @@ RunRecord read_run_record(const fs::path& folder) {
   record.total_seconds = keys.number("total_seconds");
   record.ranks = keys.count("ranks", 1);  // set by cross-validations
   const int64_t groups = keys.count("groups", 1);
-  bool oversubscribed = keys.flag("oversubscribed");
+  bool oversubscribed = keys.flag("oversubscribed"), emulated = false;
   if (const auto parallel = keys.object("parallel")) {
     record.ranks = parallel->count("ranks", 1);
     record.global_batch = parallel->number("global_batch");
     record.diagnosis = parallel->text("diagnosis");
     oversubscribed = oversubscribed || parallel->flag("oversubscribed");
+    emulated = parallel->flag("emulated_hosts");
     for (const char* share :
          {"computing_share", "exposed_communication_share", "waiting_share", "loading_share"})
       record.shares.push_back(parallel->number(share).value_or(0));
   }
   record.kind = keys.flag("simulated") ? RunKind::simulated
                 : oversubscribed       ? RunKind::oversubscribed
+                : emulated             ? RunKind::emulated
                                        : RunKind::measured;
   if (fs::is_regular_file(config)) {
     record.config = read_text(config);

@@ -6,8 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <set>
 #include <sstream>
 
+#include "os/machine/identifier.h"
 #include "parallel/strategy.h"
 
 namespace lockstep {
@@ -60,7 +62,7 @@ double slowdown_of_computing(const ParallelFigures& f) {
 
 // One sentence for each significant loss of time, the largest first.
 std::vector<std::string> reasons(const ParallelFigures& f) {
-  if (f.oversubscribed)
+  if (f.oversubscribed && !f.emulated_hosts)  // whose links are what is tried out
     return {fmt::format(
         "{} ranks share {} cores (oversubscribed): they take turns, so times say nothing about "
         "scaling; use at most one thread per core",
@@ -119,6 +121,7 @@ void diagnose(ParallelFigures& f) {
       f.bound +=
           fmt::format("{}{} {}", i == 1 ? "; " : ", ", shares[i].first, percent(shares[i].second));
   if (f.oversubscribed) f.bound += ", on more threads than cores";
+  if (f.emulated_hosts) f.bound += ", on emulated hosts";
   std::vector<std::string> all = reasons(f);
   if (f.baseline && f.speed_up < 1) {
     if (all.empty() && shares[1].second > 0.02)
@@ -143,9 +146,10 @@ std::vector<RankTimes> gather_times(Communicator& ranks, const StepTimes& mine, 
     int threads;
   };
   std::vector<RankTimes> all;
-  const std::vector<std::string> hosts = gather_texts(ranks, ranks.host());
+  const std::vector<std::string> hosts = gather_texts(ranks, ranks.host()),
+                                 machines = gather_texts(ranks, machine_identifier());
   for (const Mine& m : gather_all(ranks, Mine{mine, core_mask(), threads}))
-    all.push_back({hosts[all.size()], m.cores, m.threads, m.times});
+    all.push_back({hosts[all.size()], m.cores, m.threads, m.times, machines[all.size()]});
   return all;
 }
 
@@ -170,24 +174,27 @@ ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int
                     .bytes_per_step = bytes_per_step,
                     .global_batch = global_batch};
   f.by_rank = ranks;
-  struct Host {
+  struct Machine {
     CoreMask cores{};
     int threads = 0;
   };
-  std::map<std::string, Host> hosts;
+  std::set<std::string> hosts;
+  std::map<std::string, Machine> machines;
   for (const RankTimes& r : ranks) {
-    Host& host = hosts[r.host];
-    for (size_t i = 0; i < r.cores.size(); ++i) host.cores[i] |= r.cores[i];
-    host.threads += r.threads;
+    hosts.insert(r.host);
+    Machine& machine = machines[r.machine.empty() ? r.host : r.machine];
+    for (size_t i = 0; i < r.cores.size(); ++i) machine.cores[i] |= r.cores[i];
+    machine.threads += r.threads;
   }
   f.cores = 0;
-  for (const auto& [name, host] : hosts) {
+  for (const auto& [name, machine] : machines) {
     int here = 0;
-    for (const uint64_t word : host.cores) here += std::popcount(word);
-    f.oversubscribed = f.oversubscribed || host.threads > here;
+    for (const uint64_t word : machine.cores) here += std::popcount(word);
+    f.oversubscribed = f.oversubscribed || machine.threads > here;
     f.cores += here;
   }
   f.hosts = static_cast<int64_t>(hosts.size());
+  f.emulated_hosts = hosts.size() > machines.size();
 
   StepTimes sum;
   for (size_t r = 0; r < static_cast<size_t>(training); ++r) sum += ranks[r].times;

@@ -67,6 +67,7 @@ struct RankTimes {
   CoreMask cores{};  // cores that the rank may use
   int threads = 1;
   StepTimes times;
+  std::string machine = {};  // hosts may be parts of one; empty: as the host
 };
 
 // A run of one rank that parallel runs are compared with.
@@ -81,9 +82,10 @@ struct Baseline {
 struct ParallelFigures {
   int64_t ranks = 1, hosts = 1;
   int64_t training = 1;  // number of ranks that have samples
-  int64_t cores = 1;     // number of cores that the ranks may use, on all hosts
+  int64_t cores = 1;     // number of cores that the ranks may use, on all machines
   std::string backend, strategy;
   bool oversubscribed = false;  // more threads than cores
+  bool emulated_hosts = false;  // several hosts are parts of one machine
   double computing_share = 1, hidden_share = 0, exposed_share = 0, waiting_share = 0;
   double loading_share = 0;
   double imbalance = 0;                             // compute time of the slowest rank / mean - 1

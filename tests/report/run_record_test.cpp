@@ -38,6 +38,8 @@ TEST_F(RunRecords, HoldTheFiguresOfTheSummary) {
 TEST_F(RunRecords, KnowWhatIsSimulatedAndWhatIsOversubscribed) {
   EXPECT_EQ(record(R"({"name": "n"})").kind, RunKind::measured);
   EXPECT_EQ(record(R"({"name": "n", "simulated": true})").kind, RunKind::simulated);
+  EXPECT_EQ(record(R"({"name": "n", "parallel": {"ranks": 2, "emulated_hosts": true}})").kind,
+            RunKind::emulated);
   EXPECT_EQ(record(R"({"name": "n", "parallel": {"ranks": 2, "oversubscribed": true}})").kind,
             RunKind::oversubscribed);
   EXPECT_EQ(record(R"({"name": "n"})").shown_name(), "run");

@@ -84,6 +84,23 @@ TEST(Diagnosis, MoreThreadsThanCoresIsOversubscribed) {
   EXPECT_FALSE(summarise(apart, 3, 100, 0, 0).oversubscribed);
 }
 
+TEST(Diagnosis, HostsThatArePartsOfOneMachineShareItsCores) {
+  std::vector<RankTimes> ranks(3, rank(1, 9, 0));
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    ranks[r].host = fmt::format("h{}", r);
+    ranks[r].machine = "m";
+  }
+  const ParallelFigures figures = summarise(ranks, 3, 100, 2'800'000, 256);
+  EXPECT_TRUE(figures.emulated_hosts);
+  EXPECT_TRUE(figures.oversubscribed);
+  EXPECT_EQ(figures.hosts, 3);
+  EXPECT_EQ(figures.cores, 2);
+  EXPECT_TRUE(says(figures.bound, "emulated hosts")) << figures.bound;
+  EXPECT_TRUE(says(figures.diagnosis, "exposed communication")) << figures.diagnosis;
+  for (RankTimes& r : ranks) r.machine = r.host;
+  EXPECT_FALSE(summarise(ranks, 3, 100, 0, 0).emulated_hosts);
+}
+
 TEST(Diagnosis, ImbalanceCountsOnlyRanksThatTrain) {
   const ParallelFigures figures =
       summarise({rank(9, 0, 2), rank(11, 0, 0), rank(0, 0, 0)}, 2, 100, 0, 0);

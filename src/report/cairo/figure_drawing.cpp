@@ -146,13 +146,14 @@ class Drawing {
     canvas_.line(at - 4, y(p.high), at + 4, y(p.high));
   }
 
-  // The marker of a point. Measured: filled; oversubscribed: hollow; simulated: a square.
+  // The marker of a point. Measured: filled; oversubscribed or on emulated hosts: hollow;
+  // simulated: a square.
   void sign(double at_x, double at_y, RunKind kind) {
     if (kind == RunKind::simulated)
       cairo_rectangle(c_, at_x - 4, at_y - 4, 8, 8);
     else
       cairo_arc(c_, at_x, at_y, 4.2, 0, 2 * M_PI);
-    if (kind == RunKind::oversubscribed) {
+    if (is_qualified(kind)) {
       cairo_save(c_);
       canvas_.colour(1, 1, 1);
       cairo_fill_preserve(c_);
@@ -180,7 +181,7 @@ class Drawing {
     }
   }
 
-  // Measured: filled; oversubscribed: hollow; simulated: pale.
+  // Measured: filled; oversubscribed or on emulated hosts: hollow; simulated: pale.
   void draw_bars(size_t s) {
     const double count = static_cast<double>(f_.series.size());
     const double each = 0.72 / count * (x(1) - x(0));
@@ -192,7 +193,7 @@ class Drawing {
       cairo_rectangle(c_, from + 1, std::min(y(p.y), base), each - 2, std::abs(base - y(p.y)));
       const RunKind kind = p.kind.value_or(RunKind::measured);
       cairo_set_source_rgba(c_, c.r, c.g, c.b, kind == RunKind::simulated ? 0.35 : 1);
-      if (kind != RunKind::oversubscribed) cairo_fill_preserve(c_);
+      if (!is_qualified(kind)) cairo_fill_preserve(c_);
       use_colour(s);
       cairo_stroke(c_);
       canvas_.colour(0.15, 0.15, 0.15);
@@ -230,7 +231,9 @@ class Drawing {
       f_.series[s].dashed ? cairo_stroke(c_) : cairo_fill(c_);
       at += wide;
     }
-    std::string signs = has(RunKind::oversubscribed) ? "hollow: oversubscribed" : "";
+    std::string signs;
+    for (const RunKind kind : {RunKind::emulated, RunKind::oversubscribed})
+      if (has(kind)) signs += (signs.empty() ? "hollow: " : " or ") + std::string(kind_name(kind));
     if (has(RunKind::simulated))
       signs += std::string(signs.empty() ? "" : ", ") +
                (bars() ? "pale: simulated" : "squares: simulated");

@@ -39,9 +39,11 @@ const widened = (low, high) => {
   return [low - by, high + by];
 };
 // Explains the markers that a chart uses, followed by its note.
+const hollow = ["emulated hosts", "oversubscribed"];
 const noteOf = (chart, simulated) => {
   const kinds = new Set(chart.series.flatMap((s) => s.points.map((p) => p[4])));
-  const words = [...(kinds.has("oversubscribed") ? ["hollow: oversubscribed"] : []), ...(kinds.has("simulated") ? [`${simulated}: simulated`] : []),
+  const qualified = hollow.filter((kind) => kinds.has(kind));
+  const words = [...(qualified.length ? [`hollow: ${qualified.join(" or ")}`] : []), ...(kinds.has("simulated") ? [`${simulated}: simulated`] : []),
     ...(chart.note ? [chart.note] : [])];
   return words.length ? [htmlNode("div", { class: "quiet note" }, words.join("; "))] : [];
 };
@@ -110,7 +112,7 @@ function lineChart(chart) {
         const sign = p[4] === "simulated" ? svgNode("rect", { x: toX(p[0]) - 4, y: toY(p[1]) - 4, width: 8, height: 8 }, svg)
           : svgNode("circle", { cx: toX(p[0]), cy: toY(p[1]), r: 4.5 }, svg);
         sign.setAttribute("stroke", colour(s, i));
-        sign.setAttribute("fill", p[4] === "oversubscribed" ? "var(--ground)" : colour(s, i));
+        sign.setAttribute("fill", hollow.includes(p[4]) ? "var(--ground)" : colour(s, i));
       }
     });
   };
@@ -187,7 +189,7 @@ function barChart(chart) {
     for (const p of s.points) {
       const top = p[0] * row + 5 + k * each;
       const bar = svgNode("rect", { x: left, y: top, width: Math.max(1, toX(p[1]) - left), height: each - 5, stroke: colour(s, k),
-        fill: colour(s, k), "fill-opacity": p[4] === "oversubscribed" ? 0 : p[4] === "simulated" ? 0.35 : 1 }, svg);
+        fill: colour(s, k), "fill-opacity": hollow.includes(p[4]) ? 0 : p[4] === "simulated" ? 0.35 : 1 }, svg);
       if (p[3] > p[2]) svgNode("line", { x1: toX(p[2]), x2: toX(p[3]), y1: top + 7, y2: top + 7, stroke: "var(--text)" }, svg);
       svgNode("text", { x: toX(Math.max(p[1], p[3] ?? 0)) + 6, y: top + 12 }, svg).textContent = shown(p[1]);
       bar.onpointermove = (event) => {

@@ -16,7 +16,7 @@ function sortable(head, rows) {
   const right = head.map((_, c) => rows.some((r) => r[c] !== "") && rows.every((r) => r[c] === "" || !Number.isNaN(numberIn(r[c]))));
   const order = rows.map((_, i) => i);
   const fill = () => body.replaceChildren(...order.map((i) => htmlNode("tr", {}, ...rows[i].map((cell, c) => {
-    const mark = ["measured", "oversubscribed", "simulated", "failed", "not run"].includes(cell);
+    const mark = ["measured", "emulated hosts", "oversubscribed", "simulated", "failed", "not run"].includes(cell);
     return htmlNode("td", right[c] ? { class: "number" } : {}, mark ? htmlNode("span", { class: `mark ${cell}` }, cell) : String(cell));
   }))));
   head.forEach((name, c) => {

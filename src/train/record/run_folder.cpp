@@ -101,6 +101,7 @@ Json parallel_json(const ParallelFigures& p) {
             {"backend", p.backend},
             {"strategy", p.strategy},
             {"oversubscribed", p.oversubscribed},
+            {"emulated_hosts", p.emulated_hosts},
             {"global_batch", p.global_batch},
             {"gradient_bytes_per_step", p.bytes_per_step},
             {"computing_share", p.computing_share},

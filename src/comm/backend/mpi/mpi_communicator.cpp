@@ -6,13 +6,13 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
 #include <thread>
 
 #include "comm/backend/mpi/congestion.h"
 #include "comm/backend/mpi/library.h"
 #include "comm/message_communicator.h"
+#include "os/machine/identifier.h"
 
 namespace lockstep {
 namespace {
@@ -88,11 +88,10 @@ class Deadline {
   std::thread watch_;
 };
 
-// Number of ranks that share this machine's cores. Hosts may be parts of one machine (containers,
-// network namespaces): these have one kernel, which was started once.
+// Number of ranks that share this machine's cores.
 int64_t ranks_on_this_machine(MPI_Comm comm, int size) {
   std::array<char, 64> mine{};
-  std::ifstream("/proc/sys/kernel/random/boot_id").read(mine.data(), mine.size() - 1);
+  machine_identifier().copy(mine.data(), mine.size() - 1);
   std::vector<std::array<char, 64>> all(static_cast<size_t>(size));
   check(MPI_Allgather(mine.data(), mine.size(), MPI_CHAR, all.data(), mine.size(), MPI_CHAR, comm),
         "MPI_Allgather");
