@@ -5,11 +5,13 @@
 
 #include "base/undisturbed.h"
 #include "base/with_commas.h"
+#include "comm/backend/mpi.h"
 #include "config/presets.h"
 #include "job/benchmark.h"
 #include "job/ranks.h"
 #include "os/memory.h"
 #include "rank_options.h"
+#include "sim/emulated_compute.h"
 #include "text.h"
 #include "train/probe/held_batches.h"
 #include "train/shares.h"
@@ -26,7 +28,7 @@ struct Options {
   int threads = 0;
   double seconds = 3;
   RankOptions ranks;
-  bool json = false;
+  bool json = false, emulate = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -49,17 +51,19 @@ std::string text_of(const BenchmarkSteps& steps) {
       with_commas(static_cast<int64_t>(steps.rate(steps.best()))));
 }
 
-void print(const RankBenchmark& r, const RunConfig& config, const HeldBatches& held,
-           const Communicator& ranks, bool as_json) {
+void print(const RankBenchmark& r, const std::string& affinity_map, const RunConfig& config,
+           const HeldBatches& held, const Communicator& ranks, const Options& options) {
   const ParallelFigures& f = r.figures;
-  if (as_json) {
+  if (options.json) {
     Json json{{"name", config.name},
               {"data", held.provenance},
               {"device", r.steps.device},
+              {"emulated_compute", options.emulate},
+              {"emulated_hosts", f.emulated_hosts},
               {"ranks", ranks.size()},
               {"backend", ranks.backend()},
               {"strategy", config.parallel.strategy},
-              {"oversubscribed", f.oversubscribed},
+              {"oversubscribed", f.oversubscribed && !options.emulate},
               {"batch_per_rank", r.batch_per_rank},
               {"global_batch", r.global_batch}};
     add_steps(json, r.steps);
@@ -71,10 +75,13 @@ void print(const RankBenchmark& r, const RunConfig& config, const HeldBatches& h
     fmt::print("{}\n", json.dump(2));
     return;
   }
+  if (f.emulated_hosts) fmt::print("EMULATED HOSTS: they are parts of one machine\n");
+  if (options.emulate)
+    fmt::print("EMULATED COMPUTE: ranks sleep for predicted times; messages are real\n");
   fmt::print("{}{}, batch {} per rank, {} global, {}, {}\n{} ranks, {}, strategy {}{}\n",
-             r.affinity_map, config.name, r.batch_per_rank, r.global_batch, r.steps.device,
+             affinity_map, config.name, r.batch_per_rank, r.global_batch, r.steps.device,
              held.provenance, ranks.size(), ranks.backend(), config.parallel.strategy,
-             f.oversubscribed ? ", oversubscribed" : "");
+             f.oversubscribed && !options.emulate ? ", oversubscribed" : "");
   fmt::print("{}", text_of(r.steps));
   fmt::print("computing {}, communication {} (and {} hidden), waiting {}\n",
              percent(f.computing_share), percent(f.exposed_share), percent(f.hidden_share),
@@ -117,10 +124,50 @@ void print(const Benchmark& b, const RunConfig& config, const HeldBatches& held,
       b.share_of_peak() * 100, b.sgemm_peak / 1e9, short_count(b.flops));
 }
 
+// What computing takes on the nodes of the cluster.
+Predictor predictor_of(const Options& options, const RunConfig& config,
+                       const std::string& profile) {
+  return make_predictor(
+      config, {.profile_file = profile},
+      options.ranks.cluster.empty() ? this_machine_cluster : options.ranks.cluster,
+      {.loading = false}, say_to_stderr);
+}
+
+// Measures what emulated computing takes, before ranks start: they would disturb each other.
+void measure_what_is_emulated(const Options& options, RunConfig config) {
+  Predictor predictor = predictor_of(options, config, "");
+  if (options.ranks.ranks > 0) config.parallel.ranks = options.ranks.ranks;
+  const int64_t ranks = options.ranks.cluster.empty() || options.ranks.ranks > 0
+                            ? config.parallel.ranks
+                            : predictor.cluster.slots();
+  predictor.learn_costs(place_point(config, predictor.cluster, ranks, 0, true));
+}
+
+// One rank of the benchmark.
+void bench_rank(const Options& options, const RunConfig& config, const HeldBatches& held,
+                Communicator& ranks) {
+  const std::string affinity_map = bind_rank(config, ranks);
+  std::unique_ptr<Device> device;
+  std::optional<EmulatedCompute> emulated;
+  if (options.emulate) {
+    const Predictor predictor = predictor_of(options, config, profile_path().string());
+    emulated.emplace(predictor, place_point(config, predictor.cluster, ranks.size(), 0, true),
+                     ranks.rank());
+  } else {
+    device = make_device(config.device);
+  }
+  if (const auto result = run_rank_benchmark(config, held, options.seconds, ranks,
+                                             emulated ? emulated->device() : *device))
+    print(*result, affinity_map, config, held, ranks, options);
+}
+
 void bench(const Options& options) {
   RunConfig config = find_config(options.config, options.changes);
   if (options.batch > 0) config.train.batch = options.batch;
   if (options.threads > 0) config.device.threads = options.threads;
+  if (options.emulate && !options.input.empty())
+    throw UserError("--emulate-compute takes times measured on the data; leave out --input");
+  if (options.emulate && mpi_job_size() == 0) measure_what_is_emulated(options, config);
   apply(options.ranks, config);
   const auto held_batches = [&] {
     if (!options.input.empty()) return noise_batches(config, parse_shape(options.input));
@@ -131,13 +178,12 @@ void bench(const Options& options) {
     return real_batches(config, data, (all + training - 1) / training);
   };
   if (config.parallel.ranks > 1) {
-    run_ranks(config, [&](Communicator& ranks) {
-      const HeldBatches held = held_batches();
-      if (const auto result = run_rank_benchmark(config, held, options.seconds, ranks))
-        print(*result, config, held, ranks, options.json);
-    });
+    run_ranks(config,
+              [&](Communicator& ranks) { bench_rank(options, config, held_batches(), ranks); });
     return;
   }
+  if (options.emulate)
+    throw UserError("--emulate-compute needs several ranks: --ranks N, or --cluster NAME");
   const HeldBatches held = held_batches();
   print(run_benchmark(config, held, options.seconds), config, held, options.json);
 }
@@ -152,6 +198,7 @@ Examples:
   lockstep bench cnn-690k
   lockstep bench cnn-690k --batch 128 --threads 1 --json
   lockstep bench cnn-690k --ranks 2 --backend mpi --json
+  lockstep bench mlp-1 --cluster my-cluster --emulate-compute   more ranks than cores
 )");
   verb->add_option("config", options->config, "a preset or a TOML file")->required();
   verb->add_option("--set", options->changes, "change a key of the configuration: key=value")
@@ -163,6 +210,8 @@ Examples:
   verb->add_option("--seconds", options->seconds, "how long to measure")
       ->check(CLI::Range(0.1, 3600.0));
   add_rank_options(*verb, options->ranks);
+  verb->add_flag("--emulate-compute", options->emulate,
+                 "ranks sleep for the predicted time of computing; messages are real");
   verb->add_flag("--json", options->json, "print JSON instead of a table");
   verb->callback([options] { bench(*options); });
 }

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/statistics.h"
 #include "comm/backend/self.h"
-#include "job/ranks.h"
 #include "tensor/peak.h"
 #include "train/probe/step_probe.h"
 #include "train/shares.h"
@@ -90,13 +89,13 @@ Benchmark run_benchmark(RunConfig config, const HeldBatches& held, double second
 }
 
 std::optional<RankBenchmark> run_rank_benchmark(const RunConfig& config, const HeldBatches& held,
-                                                double seconds, Communicator& ranks) {
+                                                double seconds, Communicator& ranks,
+                                                Device& device) {
   const WallClock clock;
-  RankBenchmark result{.affinity_map = bind_rank(config, ranks)};
-  const std::unique_ptr<Device> device = make_device(config.device);
+  RankBenchmark result;
   const int training = training_ranks(config.parallel, ranks.size());
   const int64_t all = rows_per_step(config, held.samples, training);
-  StepProbe probe(config, held, all, ranks, *device, clock);
+  StepProbe probe(config, held, all, ranks, device, clock);
   probe.initialise();
 
   probe.run(5);
@@ -112,7 +111,7 @@ std::optional<RankBenchmark> run_rank_benchmark(const RunConfig& config, const H
                              bytes_per_step(probe.parameters(), probe.traits().sends_whole_arrays),
                              probe.share().all, config.parallel.strategy);
   const int64_t batches_per_step = probe.traits().one_update_per_epoch ? count : 1;
-  result.steps = {.device = device->description(),
+  result.steps = {.device = device.description(),
                   .samples = all * batches_per_step,
                   .seconds = probe.step_seconds()};
   result.batch_per_rank = (all + training - 1) / training;

@@ -37,14 +37,15 @@ struct Benchmark {
 };
 Benchmark run_benchmark(RunConfig config, const HeldBatches& held, double seconds);
 
-// Several ranks with the configured strategy. All ranks call it; only rank 0 gets a result.
+// Several ranks with the configured strategy, each on its device. All ranks call it; only rank 0
+// gets a result.
 struct RankBenchmark {
   BenchmarkSteps steps;
-  std::string affinity_map;  // empty: ranks are not bound
   int64_t batch_per_rank = 0, global_batch = 0;
   ParallelFigures figures;
 };
 std::optional<RankBenchmark> run_rank_benchmark(const RunConfig& config, const HeldBatches& held,
-                                                double seconds, Communicator& ranks);
+                                                double seconds, Communicator& ranks,
+                                                Device& device);
 
 }  // namespace lockstep
