@@ -5,9 +5,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "comm/backend/mpi.h"
 #include "config/presets.h"
 #include "data/load.h"
+#include "job/hosts.h"
+#include "job/launch.h"
 #include "os/affinity.h"
+#include "sim/measure/measure_links.h"
 #include "sim/point/simulation.h"
 #include "sim/predictor.h"
 #include "text.h"
@@ -18,7 +22,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> configs, changes;
-  std::string out, mpi_tables;
+  std::string out, mpi_tables, hosts, cluster;
   int64_t batch = 0;
   int threads = 0;
   bool json = false, quiet = false, recalibrate = false;
@@ -37,7 +41,38 @@ std::vector<std::string> row_of(const std::string& name, const NetworkCosts& cos
           costs.quietness.quiet() ? "" : "disturbed"};
 }
 
+// Starts one rank per host; they measure the links between them.
+void calibrate_links(const Options& options) {
+  if (mpi_job_size() == 0) {
+    if (!options.hosts.empty() && !options.cluster.empty())
+      throw UserError("give --hosts or --cluster, not both");
+    if (!options.configs.empty())
+      throw UserError("links do not depend on a network; leave out {}", options.configs.front());
+    if (fs::exists(options.out))
+      throw UserError("{} exists; remove it, or choose another file with --out", options.out);
+    Hosts hosts =
+        options.cluster.empty() ? parse_hosts(options.hosts) : emulated_hosts(options.cluster);
+    if (hosts.all.size() < 2) throw UserError("links need at least two hosts: --hosts a,b");
+    for (Hosts::Host& host : hosts.all) host.slots = 1;
+    expect_reachable(hosts);
+    launch_ranks(static_cast<int64_t>(hosts.all.size()), hosts);
+  }
+  constexpr double patience = 120;  // seconds, while others measure
+  run_mpi_rank(patience, [&](Communicator& ranks) {
+    const std::string name = options.out.empty() ? "measured" : fs::path(options.out).stem();
+    const std::string text = measure_links(ranks, name);
+    if (text.empty()) return;
+    if (!options.out.empty()) write_file(options.out, text);
+    fmt::print("{}", text);
+    if (!options.out.empty()) fmt::print(stderr, "saved in {}\n", options.out);
+  });
+}
+
 void calibrate(const Options& options) {
+  if (!options.hosts.empty() || !options.cluster.empty()) {
+    calibrate_links(options);
+    return;
+  }
   if (!options.mpi_tables.empty()) {
     measure_mpi_tables(options.mpi_tables);
     return;
@@ -126,13 +161,19 @@ Examples:
   lockstep calibrate                            all presets, under a minute
   lockstep calibrate cnn-690k --batch 64        one network
   lockstep calibrate --out box.json             a profile to use on another machine
+  lockstep calibrate --hosts a,b --out lan.toml the links between hosts, as a cluster file
 )");
   verb->add_option("configs", options->configs, "presets or TOML files (default: all presets)");
   verb->add_option("--set", options->changes, "change a key of the configurations: key=value")
       ->type_name("KEY=VALUE");
   verb->add_option("--batch", options->batch, "rows per step")->check(CLI::Range(1, 1 << 24));
   verb->add_option("--threads", options->threads, "threads per rank")->check(CLI::Range(1, 1024));
-  verb->add_option("--out", options->out, "also write the profile to this file");
+  verb->add_option("--out", options->out,
+                   "also write the profile (with --hosts: the cluster file) to this file");
+  verb->add_option("--hosts", options->hosts,
+                   "measure the links between these hosts, which ssh reaches: a,b,c");
+  verb->add_option("--cluster", options->cluster,
+                   "measure the links of an emulated cluster (lockstep cluster up)");
   verb->add_option("--mpi-tables", options->mpi_tables)
       ->group("");  // internal: the ranks it starts
   verb->add_flag("--recalibrate", options->recalibrate,
