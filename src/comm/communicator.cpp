@@ -16,23 +16,16 @@ void Channel::add(std::span<float> into, std::span<const float> from) {
   for (size_t i = 0; i < count; ++i) to[i] += values[i];
 }
 
-void Channel::encode(std::span<const float> values, std::span<uint16_t> bits,
-                     Compression compression) {
-  if (!bits.empty()) lockstep::encode(values, bits, compression);
-}
-
-void Channel::decode(std::span<const uint16_t> bits, std::span<float> values,
-                     Compression compression) {
-  if (!bits.empty()) lockstep::decode(bits, values, compression);
-}
-
-Request Communicator::all_reduce_compressed(std::span<float> data, Compression compression,
-                                            size_t exact) {
-  const std::span<float> values = data.first(data.size() - exact);
-  std::vector<uint16_t> bits(values.size());
-  encode(values, bits, compression);
-  decode(bits, values, compression);
+Request Communicator::all_reduce_rounded(std::span<float> data, Compression compression,
+                                         size_t exact) {
+  round(data.first(data.size() - exact), compression);
   return all_reduce(data, data);
+}
+
+Request Communicator::reduce_rounded(std::span<float> data, int root, Compression compression,
+                                     size_t exact) {
+  round(data.first(data.size() - exact), compression);
+  return reduce(data, data, root);
 }
 
 void read_file_part(const std::string& path, int64_t from, Bytes into) {

@@ -26,11 +26,16 @@ class Channel {
   // Messages between two ranks with the same tag arrive in the order they were sent.
   virtual Request send(ConstBytes data, int to, int tag) = 0;
   virtual Request receive(Bytes data, int from, int tag) = 0;
+  // Sends a segment of a stream that does not share its way, while up to in_flight() - 1 earlier
+  // ones are still arriving.
+  virtual Request send_next(ConstBytes data, int to, int tag) { return send(data, to, tag); }
+  virtual size_t in_flight(int /*to*/) const { return 2; }
   // Element-wise sum of a reduction: into += from.
   virtual void add(std::span<float> into, std::span<const float> from);
-  // Conversions of a compressed message. `bits` is empty if messages carry no data.
-  virtual void encode(std::span<const float> values, std::span<uint16_t> bits, Compression);
-  virtual void decode(std::span<const uint16_t> bits, std::span<float> values, Compression);
+  // Whether messages of this size carry data; in a simulation they may only take time.
+  virtual bool carries(size_t) const { return true; }
+  // Simulated ranks spend the time of one pass over so much memory.
+  virtual void spend_pass(size_t) {}
   // Rounds values as sending them to another node does.
   virtual void round_as_sent(std::span<float>) {}
 };
@@ -42,10 +47,11 @@ class Communicator : public Channel {
   // Sum over all ranks, bit-identical on every rank. `from` and `to` are the same buffer or do not
   // overlap. Power-of-two groups add neighbouring ranks first: (0+1)+(2+3).
   virtual Request all_reduce(std::span<const float> from, std::span<float> to) = 0;
-  // In-place all_reduce() of values that are rounded to 16 bits, except the last `exact` ones.
-  // Here: of backends without messages.
-  virtual Request all_reduce_compressed(std::span<float> data, Compression compression,
-                                        size_t exact);
+  // In-place all_reduce() and reduce() of values that are rounded to 16 bits, except the last
+  // `exact` ones. Here: of backends without messages.
+  virtual Request all_reduce_rounded(std::span<float> data, Compression compression, size_t exact);
+  virtual Request reduce_rounded(std::span<float> data, int root, Compression compression,
+                                 size_t exact);
   virtual Request reduce(std::span<const float> from, std::span<float> to, int root) = 0;
   // `to` receives this rank's part (part_of) of the sum.
   virtual Request reduce_scatter(std::span<const float> from, std::span<float> to) = 0;

@@ -55,7 +55,7 @@ float from_fp16(uint16_t bits) {
 }  // namespace
 
 void encode(std::span<const float> values, std::span<uint16_t> bits, Compression compression) {
-  ENSURE(values.size() == bits.size() && compression != Compression::none);
+  ENSURE(values.size() == bits.size() && is_16_bits(compression));
   if (compression == Compression::bf16)
     std::transform(values.begin(), values.end(), bits.begin(), to_bf16);
   else
@@ -63,11 +63,21 @@ void encode(std::span<const float> values, std::span<uint16_t> bits, Compression
 }
 
 void decode(std::span<const uint16_t> bits, std::span<float> values, Compression compression) {
-  ENSURE(values.size() == bits.size() && compression != Compression::none);
+  ENSURE(values.size() == bits.size() && is_16_bits(compression));
   if (compression == Compression::bf16)
     std::transform(bits.begin(), bits.end(), values.begin(), from_bf16);
   else
     std::transform(bits.begin(), bits.end(), values.begin(), from_fp16);
+}
+
+void round(std::span<float> values, Compression compression) {
+  std::array<uint16_t, 4096> bits;
+  while (!values.empty()) {
+    const std::span<float> some = values.first(std::min(values.size(), bits.size()));
+    encode(some, std::span(bits).first(some.size()), compression);
+    decode(std::span(bits).first(some.size()), some, compression);
+    values = values.subspan(some.size());
+  }
 }
 
 }  // namespace lockstep

@@ -4,10 +4,10 @@
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
-#include "comm/algorithms/compressed.h"
 #include "comm/algorithms/gather.h"
 #include "comm/algorithms/reduce.h"
 #include "comm/algorithms/reduce_scatter.h"
+#include "comm/algorithms/rounded.h"
 
 namespace lockstep {
 namespace {
@@ -31,14 +31,20 @@ Request MessageCommunicator::all_reduce(std::span<const float> from, std::span<f
                nullptr);
 }
 
-Request MessageCommunicator::all_reduce_compressed(std::span<float> data, Compression compression,
-                                                   size_t exact) {
+Request MessageCommunicator::all_reduce_rounded(std::span<float> data, Compression compression,
+                                                size_t exact) {
   if (size() == 1) return {};
-  const size_t bytes = data.size_bytes();
-  const int tag = tag_for(Collective::all_reduce, bytes);
-  return start(
-      all_reduce_compressed_by_messages(*this, data, compression, exact, carries(bytes), tag),
-      Collective::all_reduce, bytes, nullptr);
+  const int tag = tag_for(Collective::all_reduce, data.size_bytes());
+  return start(all_reduce_rounded_by_messages(*this, data, compression, exact, tag),
+               Collective::all_reduce, data.size_bytes(), nullptr);
+}
+
+Request MessageCommunicator::reduce_rounded(std::span<float> data, int root,
+                                            Compression compression, size_t exact) {
+  if (size() == 1) return {};
+  const int tag = tag_for(Collective::reduce, data.size_bytes());
+  return start(reduce_rounded_by_messages(*this, data, root, compression, exact, tag),
+               Collective::reduce, data.size_bytes(), nullptr);
 }
 
 Request MessageCommunicator::reduce(std::span<const float> from, std::span<float> to, int root) {

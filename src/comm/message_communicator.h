@@ -13,8 +13,9 @@ namespace lockstep {
 class MessageCommunicator : public Communicator {
  public:
   Request all_reduce(std::span<const float> from, std::span<float> to) override;
-  Request all_reduce_compressed(std::span<float> data, Compression compression,
-                                size_t exact) override;
+  Request all_reduce_rounded(std::span<float> data, Compression compression, size_t exact) override;
+  Request reduce_rounded(std::span<float> data, int root, Compression compression,
+                         size_t exact) override;
   Request reduce(std::span<const float> from, std::span<float> to, int root) override;
   Request reduce_scatter(std::span<const float> from, std::span<float> to) override;
   Request broadcast(Bytes data, int root) override;
@@ -29,8 +30,6 @@ class MessageCommunicator : public Communicator {
   // Starts an operation, which takes ownership of `scratch`, memory that its task works on.
   virtual Request start(Task task, Collective operation, size_t bytes,
                         std::unique_ptr<float[]> scratch) = 0;
-  // Whether messages of this size carry data; in a simulation they may only take time.
-  virtual bool carries(size_t) const { return true; }
 };
 
 }  // namespace lockstep

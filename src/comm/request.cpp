@@ -18,7 +18,36 @@ void pause(int turn, double waited, double patience) {
     std::this_thread::sleep_for(std::chrono::microseconds(waited < 1 ? 50 : 1000));
 }
 
+// An operation and what follows it.
+class WithWork final : public Operation {
+ public:
+  WithWork(std::unique_ptr<Operation> operation, std::function<void()> work)
+      : operation_(std::move(operation)), work_(std::move(work)) {}
+  bool advance() override {
+    if (!operation_->advance()) return false;
+    work_();
+    return true;
+  }
+  bool met() const override { return operation_->met(); }
+  std::string missing() override { return operation_->missing(); }
+  bool block() override { return operation_->block(); }
+  double patience() const override { return operation_->patience(); }
+  double now() const override { return operation_->now(); }
+
+ private:
+  std::unique_ptr<Operation> operation_;
+  std::function<void()> work_;
+};
+
 }  // namespace
+
+Request Request::then(std::function<void()> work) && {
+  if (operation_)
+    operation_ = std::make_unique<WithWork>(std::move(operation_), std::move(work));
+  else
+    work();
+  return std::move(*this);
+}
 
 double patience_of(int64_t ranks) {
   return ranks <= static_cast<int64_t>(allowed_cores().size()) ? 0.5 : 0.002;

@@ -66,6 +66,8 @@ class Request {
     return !operation_;
   }
   bool block() { return !operation_ || operation_->block(); }
+  // This request, which also runs `work` as its last part.
+  Request then(std::function<void()> work) &&;
   // Throws a CommunicationFailure that names the missing peers after the timeout.
   WaitTimes wait();
 

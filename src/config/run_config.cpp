@@ -140,9 +140,14 @@ void check(const RunConfig& config) {
         "depend on the number of ranks");
   if (p.compress != Compression::none && !traits.compresses)
     throw UserError(
-        "parallel.compress = \"{}\" is not possible with strategy \"{}\"; use \"all-reduce\" or "
-        "\"average-gradients-per-epoch\"",
+        "parallel.compress = \"{}\" is not possible with strategy \"{}\", which sends what it "
+        "likes",
         to_text(p.compress), p.strategy);
+  if (!(p.compress_share > 0 && p.compress_share <= 1))
+    throw UserError(
+        "parallel.compress_share = {} is not possible; expected a share of the values above 0 and "
+        "at most 1",
+        p.compress_share);
   if (p.compress != Compression::none && p.mode == Mode::reproducible)
     throw UserError(
         "parallel.compress = \"{}\" is not possible with parallel.mode = \"reproducible\": rounded "

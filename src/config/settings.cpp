@@ -327,9 +327,11 @@ const std::vector<Setting>& settings() {
       {"parallel.overlap", "all-reduce: reduce gradients during the backward pass",
        [](C& c) -> T { return &c.parallel.overlap; }},
       {"parallel.compress",
-       "all-reduce, average-gradients-per-epoch: gradients are sent to other nodes rounded to 16 "
-       "bits, which halves the bytes",
+       "gradients (average-weights: changes of weights) are sent rounded to 16 bits, or only the "
+       "largest (top-k)",
        [](C& c) -> T { return enum_target(c.parallel.compress); }, all_texts<Compression>()},
+      {"parallel.compress_share", "compress = \"top-k\": share of the values that is sent",
+       [](C& c) -> T { return &c.parallel.compress_share; }},
       {"parallel.average", "average-weights: when to average",
        [](C& c) -> T { return enum_target(c.parallel.average); }, all_texts<Averaging>()},
       {"parallel.average_steps",

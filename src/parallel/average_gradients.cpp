@@ -1,3 +1,6 @@
+#include <optional>
+
+#include "parallel/gradient_exchange.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {
@@ -6,16 +9,17 @@ namespace {
 // Each rank sums the gradients of one pass over its part; one update per epoch.
 class AverageGradientsPerEpoch final : public Strategy {
  public:
-  explicit AverageGradientsPerEpoch(Compression compression) : compression_(compression) {}
+  AverageGradientsPerEpoch(const ParallelConfig& config, const OptimizerConfig& optimizer)
+      : config_(config), optimizer_(optimizer) {}
 
   void prepare(Worker& worker) override {
+    gradients_.emplace(worker.groups.data, worker.parameters, config_, optimizer_);
     buckets_ = std::make_unique<GradientBuckets>(
         worker.parameters, INT64_MAX,
-        [this, &worker](std::span<float> part) {
-          return worker.all_reduce_gradients(part, compression_);
-        },
-        worker.clock);
+        [this](std::span<float> part) { return gradients_->all_reduce(part); }, worker.clock);
   }
+
+  std::vector<std::span<float>> arrays() override { return gradients_->arrays(); }
 
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
     int64_t mine = 0, all = 0;
@@ -33,8 +37,7 @@ class AverageGradientsPerEpoch final : public Strategy {
     Communicator& ranks = worker.groups.data;
     if (ranks.size() > 1) buckets_->tail().put_into(result);
     const double start = worker.clock.seconds();
-    worker.reduce_touched(
-        [&](std::span<float> part) { return worker.all_reduce_gradients(part, compression_); });
+    worker.reduce_touched([&](std::span<float> part) { return gradients_->all_reduce(part); });
     if (ranks.size() > 1) result.times.exposed += worker.clock.seconds() - start;
     worker.note("communication", before);
     worker.update(result);
@@ -42,7 +45,9 @@ class AverageGradientsPerEpoch final : public Strategy {
   }
 
  private:
-  Compression compression_;
+  ParallelConfig config_;
+  OptimizerConfig optimizer_;
+  std::optional<GradientExchange> gradients_;
   std::unique_ptr<GradientBuckets> buckets_;
 };
 
@@ -54,8 +59,9 @@ StrategyEntry average_gradients_entry() {
             return StrategyTraits{
                 .one_update_per_epoch = true, .compresses = true, .changes_learning = true};
           },
-          [](const ParallelConfig& config, const OptimizerConfig&) -> std::unique_ptr<Strategy> {
-            return std::make_unique<AverageGradientsPerEpoch>(config.compress);
+          [](const ParallelConfig& config,
+             const OptimizerConfig& optimizer) -> std::unique_ptr<Strategy> {
+            return std::make_unique<AverageGradientsPerEpoch>(config, optimizer);
           }};
 }
 

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <optional>
+
+#include "os/buffer.h"
+#include "parallel/gradient_exchange.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {
@@ -8,6 +13,22 @@ namespace {
 class AverageWeights final : public Strategy {
  public:
   explicit AverageWeights(const ParallelConfig& config) : config_(config) {}
+
+  void prepare(Worker& worker) override {
+    if (config_.compress == Compression::none) return;
+    const HostMirror& weights = worker.parameters.weights_on_host();
+    change_ = Buffer(weights.size() * sizeof(float));
+    last_mean_ = Buffer(change_.bytes());
+    if (worker.groups.data.carries(change_.bytes()))
+      std::ranges::copy(weights.download(), last_mean_.floats().begin());
+    exchange_.emplace(worker.groups.data, change_.floats(), config_);
+  }
+  std::vector<std::span<float>> arrays() override {
+    if (!exchange_) return {};
+    std::vector<std::span<float>> all = exchange_->arrays();
+    all.push_back(last_mean_.floats());
+    return all;
+  }
 
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
     StepResult result = begin_step(plan);
@@ -64,7 +85,10 @@ class AverageWeights final : public Strategy {
     const double met = worker.clock.seconds();
     if (all > 0) {
       const float weight = static_cast<float>(seen_) / static_cast<float>(all);
-      mean(worker, worker.parameters.weights(), worker.parameters.weights_on_host(), weight);
+      if (exchange_)
+        mean_of_changes(worker, weight);
+      else
+        mean(worker, worker.parameters.weights(), worker.parameters.weights_on_host(), weight);
       mean(worker, worker.parameters.state(), worker.parameters.state_on_host(), weight);
       seen_ = 0;
     }
@@ -84,7 +108,25 @@ class AverageWeights final : public Strategy {
     mirror.upload();
   }
 
+  // Compressed: how much the weights have changed since the last mean, which all ranks know.
+  void mean_of_changes(Worker& worker, float weight) {
+    Communicator& ranks = worker.groups.data;
+    if (ranks.size() == 1) return;
+    const HostMirror& weights = worker.parameters.weights_on_host();
+    const std::span<float> mine = weights.download();
+    const std::span<float> change = change_.floats(), mean = last_mean_.floats();
+    const bool computes = ranks.carries(mine.size_bytes());
+    for (size_t i = 0; computes && i < mine.size(); ++i) change[i] = (mine[i] - mean[i]) * weight;
+    ranks.spend_pass(mine.size_bytes());
+    exchange_->all_reduce(change).wait();
+    for (size_t i = 0; computes && i < mine.size(); ++i) mine[i] = mean[i] += change[i];
+    ranks.spend_pass(mine.size_bytes());
+    weights.upload();
+  }
+
   ParallelConfig config_;
+  std::optional<GradientExchange> exchange_;
+  Buffer last_mean_, change_;
   int64_t seen_ = 0;  // samples since the last average
   int64_t agree_ = 1;
 };
@@ -93,6 +135,8 @@ StrategyTraits traits(const ParallelConfig& config) {
   return {.global_results = false,
           .one_model = config.average == Averaging::steps || config.average == Averaging::epoch,
           .meets_each_step = false,
+          .compresses = true,
+          .averages_weights = true,
           .changes_learning = true,
           .period = config.average == Averaging::steps ? config.average_steps : 1,
           .less_communication = "average less often (parallel.average, parallel.average_steps)"};

@@ -36,7 +36,8 @@ struct ParallelConfig {
   Parts parts = Parts::shuffled;
   double bucket_mb = 1;                      // all-reduce: smallest bucket of gradients, in MB
   bool overlap = true;                       // all-reduce: reduce during the backward pass
-  Compression compress = Compression::none;  // of gradients that are sent to other nodes
+  Compression compress = Compression::none;  // of gradients, or of changes of averaged weights
+  double compress_share = 0.01;              // top-k: share of the values that is sent
   Averaging average = Averaging::epoch;      // average-weights: when to average
   int64_t average_steps = 1;                 // average-weights: steps between two averages
   int64_t servers = 1;                       // parameter-server: the last ranks hold the weights

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
+#include "parallel/gradient_exchange.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {
@@ -39,13 +41,17 @@ class ParameterServer final : public Strategy {
       : config_(config), optimizer_config_(optimizer) {}
 
   void prepare(Worker& worker) override {
+    exchange_.emplace(worker.groups.data, worker.parameters, config_, optimizer_config_);
     workers_ = training_ranks(config_, worker.groups.data.size());
     const int server = worker.groups.data.rank() - workers_;
     if (server < 0) return;
     gradients_ = Received(worker.device, shard_of(worker, server).size_bytes());
-    shard_optimizer_ =
-        std::make_unique<Optimizer>(optimizer_config_, worker.device, gradients_.floats().size());
+    packet_.resize(exchange_->compresses() ? packet_bytes(gradients_.floats()) : 0);
+    shard_optimizer_ = std::make_unique<Optimizer>(
+        update_after_exchange(config_, optimizer_config_, worker.groups.data.size()), worker.device,
+        gradients_.floats().size());
   }
+  std::vector<std::span<float>> arrays() override { return exchange_->arrays(); }
 
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
     StepResult result = begin_step(plan);
@@ -131,10 +137,14 @@ class ParameterServer final : public Strategy {
     const std::span<float> gradients =
         worker.parameters.gradients_on_host().download(0, worker.parameters.gradients().size());
     std::vector<Request> requests;
+    std::vector<std::vector<std::byte>> packets(static_cast<size_t>(config_.servers));
     for (int server = 0; server < config_.servers; ++server) {
       const int to = workers_ + server;
+      const std::span<float> part = shard(gradients, server);
+      std::vector<std::byte>& packet = packets[static_cast<size_t>(server)];
+      if (exchange_->compresses()) packet.resize(packet_bytes(part));
       requests.push_back(ranks.send(bytes_to_send(push), to, push_tag));
-      requests.push_back(ranks.send(std::as_bytes(shard(gradients, server)), to, gradient_tag));
+      requests.push_back(ranks.send(exchange_->pack(part, 0, packet), to, gradient_tag));
     }
     Reply reply;
     for (int server = 0; server < config_.servers; ++server) {
@@ -215,9 +225,17 @@ class ParameterServer final : public Strategy {
     }
   }
 
-  static void receive(Communicator& ranks, const Received& into, int from) {
-    ranks.receive(std::as_writable_bytes(into.mirror.floats()), from, gradient_tag).wait();
+  void receive(Communicator& ranks, const Received& into, int from) {
+    if (exchange_->compresses()) {
+      ranks.receive(packet_, from, gradient_tag).wait();
+      exchange_->unpack(packet_, into.mirror.floats(), 0);
+    } else {
+      ranks.receive(std::as_writable_bytes(into.mirror.floats()), from, gradient_tag).wait();
+    }
     into.mirror.upload();
+  }
+  size_t packet_bytes(std::span<const float> gradients) const {
+    return exchange_->packet_bytes(gradients.size(), 0);
   }
 
   // This server's weights in host memory.
@@ -241,6 +259,8 @@ class ParameterServer final : public Strategy {
   int64_t version_ = 0;  // server: number of updates; worker: version of its weights
   std::unique_ptr<Optimizer> shard_optimizer_;
   Received gradients_;
+  std::optional<GradientExchange> exchange_;
+  std::vector<std::byte> packet_;  // server: compressed gradients that arrive
   int64_t pushes_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
 };
 
@@ -248,6 +268,7 @@ StrategyTraits traits(const ParallelConfig& config) {
   return {.servers = config.servers,
           .global_results = false,
           .meets_each_step = !config.asynchronous,
+          .compresses = true,
           .sends_whole_arrays = true,
           .can_clip = config.asynchronous,
           .changes_learning = config.asynchronous};

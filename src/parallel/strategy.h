@@ -21,6 +21,7 @@ struct StrategyTraits {
   bool reproducible = false;        // can give the same bits for any number of ranks
   bool reduces_in_buckets = false;  // parallel.bucket_mb and parallel.overlap have an effect
   bool compresses = false;          // parallel.compress has an effect
+  bool averages_weights = false;    // ranks exchange weights instead of gradients
   bool root_deals_samples = false;  // rank 0 sends each rank its samples: parts are contiguous
   bool sends_whole_arrays = false;  // even if sparse inputs touch only a few rows
   bool can_clip = true;             // some rank knows the norm of the whole gradient
@@ -60,6 +61,8 @@ class Strategy {
   virtual std::vector<Optimizer*> optimizers() { return {}; }
   // Integers that persist between steps, by name; part of a checkpoint.
   virtual std::vector<std::pair<std::string, int64_t*>> counters() { return {}; }
+  // Arrays of this rank that persist between steps, in host memory; part of a checkpoint.
+  virtual std::vector<std::span<float>> arrays() { return {}; }
   // Figures measured on this rank.
   virtual std::vector<NamedFigure> figures() const { return {}; }
 };

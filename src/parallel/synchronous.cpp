@@ -1,6 +1,8 @@
-#include "parallel/strategies.h"
+#include <optional>
 
 #include "base/error.h"
+#include "parallel/gradient_exchange.h"
+#include "parallel/strategies.h"
 
 namespace lockstep {
 namespace {
@@ -10,18 +12,18 @@ enum class Exchange { all_reduce, reduce_broadcast };
 // Gradients are averaged each step; all ranks then make the same update.
 class Synchronous final : public Strategy {
  public:
-  Synchronous(Exchange exchange, const ParallelConfig& config)
-      : exchange_(exchange), config_(config) {}
+  Synchronous(Exchange exchange, const ParallelConfig& config, const OptimizerConfig& optimizer)
+      : exchange_(exchange), config_(config), optimizer_(optimizer) {}
 
   void prepare(Worker& worker) override {
+    gradients_.emplace(worker.groups.data, worker.parameters, config_, optimizer_);
     const auto floats = static_cast<int64_t>(config_.bucket_mb * (1 << 20) / sizeof(float));
     buckets_ = std::make_unique<GradientBuckets>(
         worker.parameters, config_.overlap ? floats : INT64_MAX,
-        [this, &worker](std::span<float> part) {
-          return worker.all_reduce_gradients(part, config_.compress);
-        },
-        worker.clock);
+        [this](std::span<float> part) { return gradients_->all_reduce(part); }, worker.clock);
   }
+
+  std::vector<std::span<float>> arrays() override { return gradients_->arrays(); }
 
   StepResult step(Worker& worker, BatchSource& source, const StepPlan& plan) override {
     const bool alone = worker.groups.data.size() == 1;
@@ -40,7 +42,6 @@ class Synchronous final : public Strategy {
 
  private:
   void exchange(Worker& worker, StepResult& result) {
-    Communicator& ranks = worker.groups.data;
     const double before = worker.clock.seconds();
     const HostMirror& mirror = worker.parameters.gradients_on_host();
     const std::span<float> tail = mirror.floats().last(Parameters::tail_floats);
@@ -52,9 +53,7 @@ class Synchronous final : public Strategy {
       result.times.exposed = times.exposed;
       result.times.waiting = times.waiting;
       const double start = worker.clock.seconds();
-      worker.reduce_touched([&](std::span<float> part) {
-        return worker.all_reduce_gradients(part, config_.compress);
-      });
+      worker.reduce_touched([&](std::span<float> part) { return gradients_->all_reduce(part); });
       result.times.exposed += worker.clock.seconds() - start;
     } else {
       StepTail::of(result).write(tail);
@@ -63,12 +62,11 @@ class Synchronous final : public Strategy {
       const size_t floats = worker.parameters.gradients().size() - first;
       mirror.download(first, floats);
       const std::span<float> dense = mirror.floats().subspan(first);
-      const double waiting = ranks.reduce(dense, dense, 0).wait().waiting;
-      ranks.broadcast(std::as_writable_bytes(dense), 0).wait();
+      const double waiting = gradients_->reduce_and_broadcast(dense);
       mirror.upload(first, floats);
       worker.reduce_touched([&](std::span<float> part) {
-        ranks.reduce(part, part, 0).wait();
-        return ranks.broadcast(std::as_writable_bytes(part), 0);
+        gradients_->reduce_and_broadcast(part);
+        return Request();
       });
       result.times.waiting = waiting;
       result.times.exposed = worker.clock.seconds() - start - waiting;
@@ -107,13 +105,15 @@ class Synchronous final : public Strategy {
 
   Exchange exchange_;
   ParallelConfig config_;
+  OptimizerConfig optimizer_;
+  std::optional<GradientExchange> gradients_;
   std::unique_ptr<GradientBuckets> buckets_;
   std::vector<DeviceMemory> sums_;
 };
 
 template <Exchange exchange>
-std::unique_ptr<Strategy> make(const ParallelConfig& config, const OptimizerConfig&) {
-  return std::make_unique<Synchronous>(exchange, config);
+std::unique_ptr<Strategy> make(const ParallelConfig& config, const OptimizerConfig& optimizer) {
+  return std::make_unique<Synchronous>(exchange, config, optimizer);
 }
 
 }  // namespace
@@ -129,7 +129,8 @@ StrategyEntry all_reduce_entry() {
 
 StrategyEntry reduce_broadcast_entry() {
   return {"reduce-broadcast", "gradients summed on rank 0 each step and sent back to all",
-          [](const ParallelConfig&) { return StrategyTraits{}; }, make<Exchange::reduce_broadcast>};
+          [](const ParallelConfig&) { return StrategyTraits{.compresses = true}; },
+          make<Exchange::reduce_broadcast>};
 }
 
 }  // namespace lockstep

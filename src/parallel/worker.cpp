@@ -78,14 +78,6 @@ void Worker::reduce_touched(const Reduce& reduce) {
   }
 }
 
-Request Worker::all_reduce_gradients(std::span<float> part, Compression compression) const {
-  if (compression == Compression::none) return groups.data.all_reduce(part, part);
-  const std::span<const float> all = parameters.gradients_on_host().floats();
-  const bool has_figures = part.data() + part.size() == all.data() + all.size();
-  return groups.data.all_reduce_compressed(part, compression,
-                                           has_figures ? size_t{Parameters::tail_floats} : 0);
-}
-
 void Worker::expect_finite(const StepResult& result) const {
   const double rows = static_cast<double>(std::max<int64_t>(1, result.rows));
   if (checks_numbers && !(std::isfinite(result.loss) && std::isfinite(result.gradient_norm)))

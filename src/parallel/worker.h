@@ -53,9 +53,6 @@ struct Worker {
   // host memory.
   using Reduce = std::function<Request(std::span<float>)>;
   void reduce_touched(const Reduce& reduce);
-  // Sums gradients in host memory over ranks, as parallel.compress says. `part` may end with the
-  // step's figures, which are not rounded.
-  Request all_reduce_gradients(std::span<float> part, Compression compression) const;
   // Gradient norm, expect_finite(), clipping and the optimiser's step.
   void update(StepResult& result);
   // Throws NotFinite if the loss or gradient norm of the result is not finite.

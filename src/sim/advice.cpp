@@ -46,6 +46,11 @@ std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster,
       for (const double mb : {0.25, 4.0})
         if (mb != p.bucket_mb)
           add(key("parallel.bucket_mb", mb), [&](Change& c) { c.config.parallel.bucket_mb = mb; });
+    if (traits_of(p).compresses && cluster.nodes() > 1 && p.mode == Mode::fast)
+      for (const Compression compress : {Compression::bf16, Compression::top_k})
+        if (p.compress == Compression::none)
+          add(key("parallel.compress", to_text(compress)) + " (changes the accuracy)",
+              [&](Change& c) { c.config.parallel.compress = compress; });
     add(
         fmt::format("half the ranks: {}", ranks / 2), [](Change&) {}, ranks / 2);
     if (p.backend == Backend::mpi && cluster.nodes() == 1)
@@ -77,10 +82,10 @@ Advices advise(Predictor& predictor, const RunConfig& config, int64_t ranks, int
     return predictor.predict(place_point(c, predictor.cluster, count, nodes, true)).epoch_seconds;
   };
   Advices all{.epoch_seconds = predict(config, ranks, hosts)};
-  const Link link = predictor.cluster.link;
-  for (const Change& change : changes_for(config, predictor.cluster, ranks)) {
-    predictor.cluster.link.bandwidth = link.bandwidth * change.faster_link;
-    predictor.cluster.link.latency = link.latency / change.faster_link;
+  const Cluster cluster = predictor.cluster;
+  for (const Change& change : changes_for(config, cluster, ranks)) {
+    predictor.cluster = cluster;
+    predictor.cluster.scale_links(change.faster_link);
     try {
       // Same number of ranks: same number of nodes. Otherwise (0) nodes are filled in order.
       const int64_t nodes = change.ranks == ranks ? hosts : 0;
@@ -89,7 +94,7 @@ Advices advise(Predictor& predictor, const RunConfig& config, int64_t ranks, int
       all.impossible.push_back(fmt::format("{}: {}", change.what, error.what()));
     }
   }
-  predictor.cluster.link = link;
+  predictor.cluster = cluster;
   std::ranges::sort(all.changes, {}, &Advice::epoch_seconds);
   return all;
 }

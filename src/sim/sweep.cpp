@@ -18,8 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string key_of(const RunConfig& c, int64_t ranks) {
-  return fmt::format("{} ranks {} threads {} batch {}", c.parallel.strategy, ranks,
-                     c.device.threads, c.train.batch);
+  return fmt::format("{} ranks {} threads {} batch {} compress {}", c.parallel.strategy, ranks,
+                     c.device.threads, c.train.batch, to_text(c.parallel.compress));
 }
 
 // Digest of everything that predictions rest on: configuration, profile, cluster and options. Kept
@@ -46,6 +46,7 @@ std::map<std::string, Json> kept_lines(const fs::path& file, const std::string& 
 
 SweepEntry entry_from(const Json& json, const RunConfig& c) {
   return {.strategy = c.parallel.strategy,
+          .compress = c.parallel.compress,
           .ranks = json.at("ranks").get<int64_t>(),
           .nodes = json.at("nodes").get<int64_t>(),
           .batch = c.train.batch,
@@ -54,6 +55,27 @@ SweepEntry entry_from(const Json& json, const RunConfig& c) {
           .step_seconds = json.at("step_seconds").get<double>(),
           .total_seconds = json.at("total_seconds").get<double>(),
           .memory_bytes = json.at("memory_bytes").get<double>()};
+}
+
+struct Choice {
+  std::string strategy;
+  Compression compress;
+  int threads;
+  int64_t batch, ranks;
+};
+
+// All combinations. One rank is the same for every strategy and compression.
+std::vector<Choice> choices_of(const SweepSpace& space) {
+  std::vector<Choice> all;
+  for (const std::string& strategy : space.strategies)
+    for (const Compression compress : space.compressions)
+      for (const int threads : space.threads)
+        for (const int64_t batch : space.batches)
+          for (const int64_t ranks : space.ranks)
+            if (ranks > 1 ||
+                (strategy == space.strategies.front() && compress == space.compressions.front()))
+              all.push_back({strategy, compress, threads, batch, ranks});
+  return all;
 }
 
 }  // namespace
@@ -94,37 +116,34 @@ std::vector<SweepEntry> sweep(const RunConfig& config, Predictor& predictor,
   if (file.has_parent_path()) make_folder(file.parent_path());
   LineFile lines(file, true);
   std::vector<SweepEntry> all;
-  for (const std::string& strategy : space.strategies)
-    for (const int threads : space.threads)
-      for (const int64_t batch : space.batches)
-        for (const int64_t ranks : space.ranks) {
-          RunConfig c = config;
-          choose_strategy(c.parallel, strategy);
-          c.device.threads = threads;
-          c.train.batch = batch;
-          if (ranks == 1 && strategy != space.strategies.front()) continue;
-          const std::string key = key_of(c, ranks);
-          if (const auto found = kept.find(key); found != kept.end()) {
-            if (!found->second.contains("impossible")) all.push_back(entry_from(found->second, c));
-            continue;
-          }
-          Json json{{"of", of}, {"point", key}};
-          try {
-            const Prediction p =
-                predictor.predict(place_point(c, predictor.cluster, ranks, 0, false));
-            json.update({{"ranks", p.ranks},
-                         {"nodes", p.nodes},
-                         {"global_batch", p.global_batch},
-                         {"step_seconds", p.step_seconds},
-                         {"total_seconds", p.total_seconds},
-                         {"memory_bytes", p.memory.sum()}});
-            all.push_back(entry_from(json, c));
-          } catch (const UserError& error) {  // does not fit
-            json["impossible"] = error.what();
-          }
-          lines.append(json.dump());
-          lines.flush();
-        }
+  for (const Choice& choice : choices_of(space)) {
+    RunConfig c = config;
+    choose_strategy(c.parallel, choice.strategy);
+    c.parallel.compress = choice.compress;
+    c.device.threads = choice.threads;
+    c.train.batch = choice.batch;
+    const std::string key = key_of(c, choice.ranks);
+    if (const auto found = kept.find(key); found != kept.end()) {
+      if (!found->second.contains("impossible")) all.push_back(entry_from(found->second, c));
+      continue;
+    }
+    Json json{{"of", of}, {"point", key}};
+    try {
+      const Prediction p =
+          predictor.predict(place_point(c, predictor.cluster, choice.ranks, 0, false));
+      json.update({{"ranks", p.ranks},
+                   {"nodes", p.nodes},
+                   {"global_batch", p.global_batch},
+                   {"step_seconds", p.step_seconds},
+                   {"total_seconds", p.total_seconds},
+                   {"memory_bytes", p.memory.sum()}});
+      all.push_back(entry_from(json, c));
+    } catch (const UserError& error) {  // does not fit
+      json["impossible"] = error.what();
+    }
+    lines.append(json.dump());
+    lines.flush();
+  }
   std::erase_if(all, [&](const SweepEntry& e) {
     return (limit.nodes > 0 && e.nodes > limit.nodes) ||
            (limit.memory_gb > 0 && e.memory_bytes > limit.memory_gb * (1 << 30)) ||

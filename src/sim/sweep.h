@@ -17,10 +17,12 @@ struct SweepSpace {
   std::vector<std::string> strategies;
   std::vector<int64_t> ranks, batches;
   std::vector<int> threads;
+  std::vector<Compression> compressions;
 };
 
 struct SweepEntry {
   std::string strategy;
+  Compression compress = Compression::none;
   int64_t ranks = 1, nodes = 1, batch = 0, global_batch = 0;
   int threads = 1;
   double step_seconds = 0, total_seconds = 0, memory_bytes = 0;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "parallel/gradient_exchange.h"
+
 namespace lockstep {
 
 Replica::Replica(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
@@ -12,7 +14,10 @@ Replica::Replica(const RunConfig& config, Communicator& ranks, Device& device, c
       network(config.model.layers, samples.shape),
       parameters(network, device),
       program(network, config.train.loss, device, micro_batch, samples.sparse),
-      optimizer(config.optimizer, device, parameters.weights().size()),
+      optimizer(traits.averages_weights
+                    ? config.optimizer
+                    : update_after_exchange(config.parallel, config.optimizer, ranks.size()),
+                device, parameters.weights().size()),
       worker{.groups = {.data = ranks},
              .device = device,
              .clock = clock,

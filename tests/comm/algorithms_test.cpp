@@ -7,8 +7,8 @@
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/broadcast.h"
-#include "comm/algorithms/compressed.h"
 #include "comm/algorithms/reduce.h"
+#include "comm/algorithms/rounded.h"
 #include "comm/algorithms/swap.h"
 #include "comm/backend/threads.h"
 
@@ -134,7 +134,7 @@ TEST(ByNode, OnlyTheDataOfOneRankPerNodeLeaveANode) {
 }
 
 // 0.1 has no exact form in 16 bits; the last two values must be exact.
-TEST(CompressedAllReduce, HalvesTheBytesBetweenNodesAndGivesTheSameBitsOnAllRanks) {
+TEST(RoundedAllReduce, HalvesTheBytesBetweenNodesAndGivesTheSameBitsOnAllRanks) {
   const size_t exact = 2;
   for (const auto& [size, per_node] : {std::pair(2, 1), {3, 1}, {4, 1}, {4, 2}, {6, 3}, {8, 1}})
     for (const size_t floats : {exact, size_t{100}, size_t{6'000}, size_t{120'000}})
@@ -145,8 +145,7 @@ TEST(CompressedAllReduce, HalvesTheBytesBetweenNodesAndGivesTheSameBitsOnAllRank
           CountingChannel counting(ranks, ranks_per_node), as_it_is(ranks, ranks_per_node);
           std::vector<float> data(floats + exact, 0.1f * static_cast<float>(ranks.rank() + 1));
           std::fill_n(data.end() - exact, exact, 10'001.0f);
-          Task task =
-              all_reduce_compressed_by_messages(counting, data, compression, exact, true, -5);
+          Task task = all_reduce_rounded_by_messages(counting, data, compression, exact, -5);
           finish(task);
           results[static_cast<size_t>(ranks.rank())] = data;
           data.resize(floats);

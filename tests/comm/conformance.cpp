@@ -68,13 +68,20 @@ void check_compressed(Communicator& ranks, size_t count) {
   for (const Compression compression : {Compression::bf16, Compression::fp16}) {
     std::vector<float> data(count, 0.1f);
     data.back() = 10'001.0f;
-    ranks.all_reduce_compressed(data, compression, 1).wait();
+    ranks.all_reduce_rounded(data, compression, 1).wait();
     const auto size = static_cast<float>(ranks.size());
     expect(data.back() == 10'001.0f * size, ranks, "the exact part of a compressed all-reduce");
     for (size_t i = 0; i + 1 < count; ++i)
       expect(std::abs(data[i] - 0.1f * size) < 0.001f * size, ranks, "compressed all-reduce");
     for (const float first : gather_all(ranks, data[0]))
       expect(first == data[0], ranks, "compressed all-reduce on another rank");
+    std::vector<float> sum(count, 0.1f);
+    sum.back() = 10'001.0f;
+    ranks.reduce_rounded(sum, 0, compression, 1).wait();
+    if (ranks.rank() != 0) continue;
+    expect(sum.back() == 10'001.0f * size, ranks, "the exact part of a compressed reduce");
+    for (size_t i = 0; i + 1 < count; ++i)
+      expect(std::abs(sum[i] - 0.1f * size) < 0.001f * size, ranks, "compressed reduce");
   }
 }
 

@@ -76,32 +76,57 @@ TEST_P(Ranks, AreBitIdenticalAtEveryStep) {
   }
 }
 
-TEST_P(Ranks, CompressedGradientsGiveNearlyTheSameWeightsOnAllRanks) {
-  for (const char* strategy : {"all-reduce", "average-gradients-per-epoch"}) {
+TEST_P(Ranks, CompressionGivesNearlyTheSameResultOnAllRanks) {
+  for (const std::string& strategy : strategy_names()) {
     RunConfig config = mlp(GetParam());
-    config.parallel.strategy = strategy;
+    choose_strategy(config.parallel, strategy);
+    if (GetParam() <= traits_of(config.parallel).servers) continue;
     const ParallelTraining exact(config);
-    for (const Compression compression : {Compression::bf16, Compression::fp16}) {
+    for (const Compression compression :
+         {Compression::bf16, Compression::fp16, Compression::top_k}) {
       config.parallel.compress = compression;
-      const ParallelTraining rounded(config);
-      for (const auto& replica : rounded.weights) EXPECT_EQ(replica, rounded.weights[0]);
-      EXPECT_NE(rounded.weights[0], exact.weights[0]);
-      EXPECT_NEAR(rounded.summary.test->loss, exact.summary.test->loss, 0.02) << strategy;
-      EXPECT_EQ(rounded.record.steps.front().loss, exact.record.steps.front().loss);
+      config.parallel.compress_share = 0.25;
+      const ParallelTraining less(config);
+      const std::string what = strategy + ", " + to_text(compression);
+      for (const auto& replica : less.weights) EXPECT_EQ(replica, less.weights[0]) << what;
+      EXPECT_NE(less.weights[0], exact.weights[0]) << what;
+      EXPECT_NEAR(less.summary.test->loss, exact.summary.test->loss,
+                  compression == Compression::top_k ? 0.25 : 0.02)
+          << what;
+      EXPECT_NEAR(less.record.steps.front().loss, exact.record.steps.front().loss, 1e-6) << what;
     }
   }
 }
 
-TEST(CompressedGradients, AreRefusedWhereTheyHaveNoEffectOrNoMeaning) {
+// Momentum is applied before the selection then.
+TEST(Compression, TopKOfAllValuesIsTheUncompressedRun) {
+  for (const char* optimizer : {"sgd", "momentum", "nesterov", "adam"})
+    for (const char* strategy :
+         {"all-reduce", "reduce-broadcast", "parameter-server", "scatter-gather"}) {
+      RunConfig config = mlp(3);
+      config.optimizer.name = optimizer;
+      config.optimizer.lr = std::string(optimizer) == "adam" ? 0.001 : 0.05;
+      choose_strategy(config.parallel, strategy);
+      const ParallelTraining exact(config);
+      config.parallel.compress = Compression::top_k;
+      config.parallel.compress_share = 1;
+      EXPECT_LT(largest_difference(ParallelTraining(config).weights[0], exact.weights[0]), 2e-4)
+          << optimizer << ", " << strategy;
+    }
+}
+
+TEST(Compression, IsRefusedWhereItHasNoMeaning) {
   RunConfig config = mlp(2);
   config.name = "test";
   config.parallel.compress = Compression::bf16;
   config.parallel.mode = Mode::reproducible;
   expect_says(error_of<UserError>([&] { check(config); }), {"parallel.compress", "reproducible"});
   config.parallel.mode = Mode::fast;
-  config.parallel.strategy = "average-weights";
-  expect_says(error_of<UserError>([&] { check(config); }),
-              {"parallel.compress", "average-weights", "all-reduce"});
+  for (const double share : {0.0, -0.5, 1.5}) {
+    config.parallel.compress_share = share;
+    expect_says(error_of<UserError>([&] { check(config); }),
+                {"parallel.compress_share", "above 0 and at most 1"});
+  }
 }
 
 TEST_P(Ranks, PartsCoverAllSamplesWithEqualWeight) {

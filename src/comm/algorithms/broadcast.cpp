@@ -91,9 +91,10 @@ Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
     const size_t begin = index * broadcast_segment;
     return data.subspan(begin, std::min(broadcast_segment, data.size() - begin));
   };
-  // Two sends in flight per child, so that segments arrive in turn; up to 8 receives are posted
-  // ahead.
-  const size_t under_way = 2 * family.children.size(), expected = 8;
+  // Few sends are in flight, so that segments arrive in turn; up to 8 receives are posted ahead.
+  constexpr size_t expected = 8;
+  size_t under_way = 0;
+  for (const int child : family.children) under_way += ranks.in_flight(rank_at(child));
   std::deque<Request> arriving, leaving;
   for (size_t i = 0, next = 0; i < count; ++i) {
     if (family.parent >= 0) {
@@ -107,7 +108,9 @@ Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
         co_await std::move(leaving.front());
         leaving.pop_front();
       }
-      leaving.push_back(ranks.send(segment(i), rank_at(child), tag));
+      leaving.push_back(i > 0 && way == BroadcastWay::chain
+                            ? ranks.send_next(segment(i), rank_at(child), tag)
+                            : ranks.send(segment(i), rank_at(child), tag));
     }
   }
   for (Request& request : leaving) co_await std::move(request);

@@ -25,37 +25,38 @@ Task reduce_by_halving(Channel& ranks, std::span<float> data, int root, int tag)
   }
 }
 
-// Places are ranks counted from the root; each adds what arrives from the place behind it. Two
-// segments are in flight between two ranks.
+// Places are ranks counted from the root; each adds what arrives from the place behind it.
 Task reduce_by_chain(Channel& ranks, std::span<float> data, int root, int tag) {
   const int size = ranks.size(), place = (ranks.rank() - root + size) % size;
   const auto rank_at = [&](int other) { return (other + root) % size; };
   const Segments segments(data, chain_segment);
-  constexpr size_t in_flight = 2;
+  constexpr size_t expected = 2;  // receives posted ahead
   const size_t most = segments.largest();
-  const auto buffers = std::make_unique_for_overwrite<float[]>(in_flight * most);
+  const auto buffers = std::make_unique_for_overwrite<float[]>(expected * most);
   const auto buffer = [&](size_t i) {
-    return std::span(buffers.get() + i % in_flight * most, segments.at(i).size());
+    return std::span(buffers.get() + i % expected * most, segments.at(i).size());
   };
   std::deque<Request> arriving, leaving;
   const auto receive = [&](size_t i) {
     if (place + 1 < size && i < segments.count())
       arriving.push_back(ranks.receive(std::as_writable_bytes(buffer(i)), rank_at(place + 1), tag));
   };
-  for (size_t i = 0; i < in_flight; ++i) receive(i);
+  for (size_t i = 0; i < expected; ++i) receive(i);
   for (size_t i = 0; i < segments.count(); ++i) {
     if (place + 1 < size) {
       co_await std::move(arriving.front());
       arriving.pop_front();
       ranks.add(segments.at(i), buffer(i));
-      receive(i + in_flight);
+      receive(i + expected);
     }
     if (place == 0) continue;
-    if (leaving.size() == in_flight) {
+    const int to = rank_at(place - 1);
+    if (leaving.size() == ranks.in_flight(to)) {
       co_await std::move(leaving.front());
       leaving.pop_front();
     }
-    leaving.push_back(ranks.send(std::as_bytes(segments.at(i)), rank_at(place - 1), tag));
+    const ConstBytes segment = std::as_bytes(segments.at(i));
+    leaving.push_back(i > 0 ? ranks.send_next(segment, to, tag) : ranks.send(segment, to, tag));
   }
   for (Request& request : leaving) co_await std::move(request);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "os/digests.h"
 #include "train/checkpoint/resumable.h"
@@ -55,7 +57,9 @@ std::vector<Optimizer*> ReplicaCheckpoint::all_optimizers() {
 
 void ReplicaCheckpoint::write(const CheckpointPlace& place, const Position& at,
                               const Snapshot& best) {
-  const bool one_file = replica_.traits.global_results && !replica_.parameters.has_statistics();
+  const std::vector<std::span<float>> own = replica_.strategy->arrays();
+  const bool one_file =
+      replica_.traits.global_results && !replica_.parameters.has_statistics() && own.empty();
   int64_t step = at.global_step;
   if (ranks_.rank() == 0) withdraw_checkpoint(place.folder, step);
   // Servers make no steps: the folder is named after rank 0's.
@@ -75,6 +79,8 @@ void ReplicaCheckpoint::write(const CheckpointPlace& place, const Position& at,
         c.arrays[fmt::format("optimizer{}/{}", i, k)] = copy_to_host(optimizers[i]->arrays()[k]);
     }
     for (const auto& [key, counter] : replica_.strategy->counters()) c.counters[key] = *counter;
+    for (size_t i = 0; i < own.size(); ++i)
+      c.arrays[fmt::format("strategy/{}", i)] = {own[i].begin(), own[i].end()};
     digest = save_checkpoint(checkpoint_file(place.folder, step, ranks_.rank()), c);
   }
   // After the gather all files are on the disk.
@@ -133,6 +139,9 @@ ResumedFrom ReplicaCheckpoint::read(const fs::path& folder, int64_t updates_per_
     for (size_t k = 0; k < optimizers[i]->arrays().size(); ++k)
       file.restore(fmt::format("optimizer{}/{}", i, k), optimizers[i]->arrays()[k]);
   }
+  const std::vector<std::span<float>> own = replica_.strategy->arrays();
+  for (size_t i = 0; i < own.size(); ++i)
+    std::ranges::copy(file.array(fmt::format("strategy/{}", i), own[i].size()), own[i].begin());
   for (const auto& [key, target] : replica_.strategy->counters()) *target = file.counter(key);
   from.global_step = info.global_step;
   from.metrics_bytes = info.metrics_bytes;

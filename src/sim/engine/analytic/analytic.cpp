@@ -72,10 +72,16 @@ class AnalyticCommunicator final : public Communicator {
   Request all_reduce(std::span<const float> from, std::span<float>) override {
     return start(forms_.all_reduce(static_cast<double>(from.size_bytes())));
   }
-  Request all_reduce_compressed(std::span<float> data, Compression, size_t exact) override {
-    return start(forms_.all_reduce_compressed(static_cast<double>(data.size_bytes()),
-                                              static_cast<double>(exact * sizeof(float))));
+  Request all_reduce_rounded(std::span<float> data, Compression, size_t exact) override {
+    return start(forms_.rounded(&ClosedForms::all_reduce, static_cast<double>(data.size_bytes()),
+                                static_cast<double>(exact * sizeof(float))));
   }
+  Request reduce_rounded(std::span<float> data, int, Compression, size_t exact) override {
+    return start(forms_.rounded(&ClosedForms::reduce, static_cast<double>(data.size_bytes()),
+                                static_cast<double>(exact * sizeof(float))));
+  }
+  bool carries(size_t bytes) const override { return bytes <= always_moved; }
+  void spend_pass(size_t bytes) override { time_.spend(forms_.pass(static_cast<double>(bytes))); }
   Request reduce(std::span<const float> from, std::span<float>, int) override {
     return start(forms_.reduce(static_cast<double>(from.size_bytes())));
   }
@@ -94,10 +100,13 @@ class AnalyticCommunicator final : public Communicator {
   Request all_gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts) override {
     // All ranks are assumed to contribute the same values.
     for (size_t at = 0, r = 0; r < counts.size() && at + mine.size() <= all.size(); ++r) {
-      std::copy(mine.begin(), mine.end(), all.begin() + static_cast<int64_t>(at));
+      if (carries(mine.size()))
+        std::copy(mine.begin(), mine.end(), all.begin() + static_cast<int64_t>(at));
       at += mine.size();
     }
-    return start(forms_.meeting());
+    return start(mine.size() <= always_moved
+                     ? forms_.meeting()
+                     : forms_.all_to_one(static_cast<double>(mine.size()), Collective::gather));
   }
   Request barrier() override { return start(forms_.meeting()); }
 
@@ -105,17 +114,23 @@ class AnalyticCommunicator final : public Communicator {
   // smaller.
   Request send(ConstBytes data, int, int) override {
     pushed_ = data.size();
+    worked_ = time_.seconds() - pulled_;
     asked_ = false;
     return {};
   }
   Request receive(Bytes data, int, int) override {
-    const ClosedForms::Served served = forms_.served(static_cast<double>(data.size()), costs_);
+    const ClosedForms::Served served =
+        forms_.served(static_cast<double>(pushed_), static_cast<double>(data.size()), costs_);
     if (data.size() + sizeof(float) < pushed_) return start({served.head});
     if (std::exchange(asked_, true)) return start({served.pull});  // from another server
-    // Servers take pushes in the order of ranks, once the last worker has its weights.
+    // Servers take pushes in the order of ranks, once the last worker has its weights; that worker
+    // then takes as long as this one to compute its gradients.
     Round update = served.update;
-    update.latency += std::max(0.0, servers_free_ - time_.seconds());
-    servers_free_ = time_.after(update.latency, update.processor) + served.last_pull;
+    update.latency = std::max(update.latency + std::max(0.0, servers_free_ - time_.seconds()),
+                              servers_free_ + worked_ + served.push - time_.seconds());
+    const double updated = time_.after(update.latency, update.processor);
+    pulled_ = updated + served.pull.latency + served.pull.transfer;
+    servers_free_ = updated + served.last_pull;
     return start({update, served.pull});
   }
   Request receive_any(Bytes, int, int&) override {
@@ -142,9 +157,10 @@ class AnalyticCommunicator final : public Communicator {
   ServerCosts costs_;
   AnalyticTime& time_;
   double card_free_ = 0;
-  size_t pushed_ = 0;   // bytes of the last push
-  bool asked_ = false;  // weights were pulled since the last push
-  double servers_free_ = 0;
+  size_t pushed_ = 0;                     // bytes of the last push
+  bool asked_ = false;                    // weights were pulled since the last push
+  double servers_free_ = 0, pulled_ = 0;  // moments
+  double worked_ = 0;                     // seconds between this rank's last pull and push
 };
 
 }  // namespace

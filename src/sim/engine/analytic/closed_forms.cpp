@@ -17,6 +17,14 @@ double segments_of(double bytes, double segment) {
   return std::max(1.0, std::ceil(bytes / segment));
 }
 
+// Of the nodes in use, in bytes per second. Nodes usually send and receive at the same time.
+double slowest_link(const SimulatedJob& job) {
+  double slowest = std::numeric_limits<double>::max();
+  for (int node = 0; node <= job.nodes.back(); ++node)
+    slowest = std::min({slowest, job.cluster.download_of(node), job.cluster.upload_of(node)});
+  return job.cluster.duplex == Duplex::half ? slowest / 2 : slowest;
+}
+
 int levels(int64_t count) { return std::bit_width(static_cast<uint64_t>(count - 1)); }
 
 }  // namespace
@@ -34,7 +42,8 @@ ClosedForms::ClosedForms(const SimulatedJob& job)
       ranks_(static_cast<int64_t>(job.nodes.size())),
       nodes_(job.nodes.back() + 1),
       per_node_(std::count(job.nodes.begin(), job.nodes.end(), job.nodes[0])),
-      speed_(slowest_speed(job)) {}
+      speed_(slowest_speed(job)),
+      slowest_link_(slowest_link(job)) {}
 
 bool ClosedForms::is_power_of_two() const {
   return std::has_single_bit(static_cast<uint64_t>(ranks_));
@@ -77,8 +86,7 @@ Round ClosedForms::remote(int64_t distance, double bytes, double flows) const {
   const Cluster& c = job_.cluster;
   const double converting = compressed_ ? 2 * local_.add(bytes) : 0;
   if (compressed_) bytes /= 2;
-  Round round{c.link.latency, bytes * flows / c.link.bandwidth, c.message_cpu * bytes + converting,
-              1};
+  Round round{c.link.latency, bytes * flows / slowest_link_, c.message_cpu * bytes + converting, 1};
   if (c.topology == Topology::tree && distance >= c.leaf) {
     round.latency += c.uplink.latency;
     round.transfer = std::max(
@@ -253,18 +261,18 @@ std::vector<Round> ClosedForms::all_reduce(double bytes) const {
   return ring(bytes);
 }
 
-std::vector<Round> ClosedForms::all_reduce_compressed(double bytes, double exact) const {
+std::vector<Round> ClosedForms::rounded(Form form, double bytes, double exact) const {
   ClosedForms in_16_bits = *this;
   in_16_bits.compressed_ = true;
-  std::vector<Round> rounds = in_16_bits.all_reduce(bytes - exact);
-  if (!rounds.empty()) rounds.back().processor += 2 * local_.add(bytes);  // the result is rounded
+  std::vector<Round> rounds = (in_16_bits.*form)(bytes - exact);
+  if (!rounds.empty()) rounds.back().processor += 2 * pass(bytes);  // the result is rounded
   if (exact > 0)
-    for (const Round& round : all_reduce(exact)) rounds.push_back(round);
+    for (const Round& round : (this->*form)(exact)) rounds.push_back(round);
   return rounds;
 }
 
-// Segments are forwarded from rank to rank towards the root; the slowest hop sets the pace. Two
-// segments are in flight between two ranks and share the link.
+// Segments are forwarded from rank to rank towards the root; the slowest hop sets the pace. Those
+// that follow another have no latency of their own; within a node, two are in flight.
 Round ClosedForms::reduce_chain(double bytes) const {
   const double segment = std::min<double>(bytes, chain_segment);
   const double segments = segments_of(bytes, chain_segment);
@@ -272,10 +280,10 @@ Round ClosedForms::reduce_chain(double bytes) const {
   for (size_t rank = 1; rank < job_.nodes.size(); ++rank) {
     const int near = job_.nodes[rank - 1], far = job_.nodes[rank];
     Round hop = near == far ? local_part(Collective::reduce, bytes, segment)
-                            : between(near, far, segment, segments > 1 ? 2 : 1);
+                            : between(near, far, segment, 1);
     hop.processor += local_.add(segment);
     fill += seconds(hop);
-    pace = std::max({pace, hop.transfer / 2, seconds(hop) / 2, hop.processor / speed_});
+    pace = std::max({pace, near == far ? seconds(hop) / 2 : hop.transfer, hop.processor / speed_});
   }
   return {fill + (segments - 1) * pace, 0, 0, 1};
 }
@@ -354,15 +362,12 @@ std::vector<Round> ClosedForms::broadcast(double bytes) const {
     inside -= 1;
   } else {
     Round last = remote(1, bytes, std::max(1.0, copies * busiest_way()));
-    const Round hop = remote(1, segment, 2);
+    const Round hop = remote(1, segment, way == BroadcastWay::binary ? 2 : 1);
     last.latency += (outside - 1) * (hop.latency + hop.transfer + hop.processor);
     if (has_uplinks()) {
       last.latency += across * job_.cluster.uplink.latency;
       last.transfer = std::max(last.transfer, bytes / job_.cluster.uplink.bandwidth);
     }
-    // Two segments are in flight at a time.
-    const Round far = farthest(segment);
-    last.transfer = std::max(last.transfer, bytes / segment / 2 * (far.latency + far.transfer));
     rounds.push_back(last);
   }
   rounds.push_back({inside * seconds(local_part(Collective::broadcast, bytes, segment)), 0, 0, 1});
@@ -388,20 +393,30 @@ std::vector<Round> ClosedForms::all_to_one(double bytes, Collective operation) c
   return rounds;
 }
 
-ClosedForms::Served ClosedForms::served(double bytes, const ServerCosts& costs) const {
-  const double floats = bytes / sizeof(float);
+ClosedForms::Served ClosedForms::served(double pushed, double pulled,
+                                        const ServerCosts& costs) const {
+  const double floats = pulled / sizeof(float);
   const auto near =
       static_cast<double>(std::count(job_.nodes.begin(), job_.nodes.end(), nodes_ - 1) - 1);
   const double far = static_cast<double>(ranks_ - 1) - near;
-  const Round inside = job_.backend == Backend::threads ? by_threads(Collective::receive, bytes)
-                                                        : local(Collective::receive, bytes);
-  const Round outside = farthest(bytes);
-  const Round& first = nodes_ > 1 ? outside : inside;
-  const double wires = near * inside.latency + far * (outside.latency + outside.transfer);
-  const double processor = near * inside.processor + far * outside.processor +
+  const auto inside = [&](double bytes) {
+    return job_.backend == Backend::threads ? by_threads(Collective::receive, bytes)
+                                            : local(Collective::receive, bytes);
+  };
+  const Round near_push = inside(pushed), far_push = farthest(pushed), far_pull = farthest(pulled);
+  const Round& first = nodes_ > 1 ? far_pull : inside(pulled);
+  const auto wires = [&](const Round& far_message) {
+    return near * near_push.latency + far * (far_message.latency + far_message.transfer);
+  };
+  const double unpacking = pushed < pulled ? (near + far) * pass(pulled) : 0;
+  const double processor = near * near_push.processor + far * far_push.processor + unpacking +
                            (near + far - 1) * costs.add_per_float * floats +
                            costs.update_per_float * floats;
-  return {{first.latency, 0, 0, 1}, {wires, 0, processor, 1}, first, wires};
+  return {{first.latency, 0, 0, 1},
+          {wires(far_push), 0, processor, 1},
+          first,
+          wires(far_pull),
+          nodes_ > 1 ? far_push.latency + far_push.transfer : 0};
 }
 
 std::vector<Round> ClosedForms::meeting() const {

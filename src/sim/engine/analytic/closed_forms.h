@@ -24,8 +24,10 @@ class ClosedForms {
   int64_t ranks() const { return ranks_; }
 
   std::vector<Round> all_reduce(double bytes) const;
-  // In 16 bits between nodes, except the last `exact` bytes.
-  std::vector<Round> all_reduce_compressed(double bytes, double exact) const;
+  // An all-reduce or reduce in 16 bits between nodes, except the last `exact` bytes.
+  using Form = std::vector<Round> (ClosedForms::*)(double bytes) const;
+  std::vector<Round> rounded(Form form, double bytes, double exact) const;
+  double pass(double bytes) const { return local_.add(bytes); }  // seconds, over memory
   std::vector<Round> reduce(double bytes) const;
   std::vector<Round> broadcast(double bytes) const;
   // The root receives from (or sends to) all ranks in turn, through its network card.
@@ -33,12 +35,12 @@ class ClosedForms {
   std::vector<Round> meeting() const;
 
   // Synchronous servers, as seen by the first worker: a reply, all pushes and the update, its own
-  // pull; and the seconds from the update until the last worker has its weights.
+  // pull; and the seconds from the update until the last worker has its weights, and of a push.
   struct Served {
     Round head, update, pull;
-    double last_pull = 0;
+    double last_pull = 0, push = 0;
   };
-  Served served(double bytes, const ServerCosts& costs) const;
+  Served served(double pushed, double pulled, const ServerCosts& costs) const;
 
  private:
   bool is_power_of_two() const;
@@ -76,6 +78,7 @@ class ClosedForms {
   LocalCosts local_;
   int64_t ranks_, nodes_, per_node_;
   double speed_;             // of the slowest node
+  double slowest_link_;      // bytes per second
   bool compressed_ = false;  // messages to other nodes are
 };
 

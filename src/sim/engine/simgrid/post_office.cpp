@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "sim/engine/engine.h"
@@ -66,7 +67,8 @@ void PostOffice::End::wait() {
   message_->deliver();
 }
 
-PostOffice::End PostOffice::send(const Address& address, const std::byte* data, size_t bytes) {
+PostOffice::End PostOffice::send(const Address& address, const std::byte* data, size_t bytes,
+                                 double hidden) {
   const bool small = bytes < eager_bytes;
   Box& to = box(address, small);
   std::shared_ptr<Message> message;
@@ -75,8 +77,9 @@ PostOffice::End PostOffice::send(const Address& address, const std::byte* data, 
   else
     message = take_first(to.expected);
   message->sent(data, small);
+  const auto visible = static_cast<size_t>(std::max(1.0, static_cast<double>(bytes) - hidden));
   s4u::CommPtr way =
-      to.mailbox->put_init(some_address(), bytes)->set_copy_data_callback(copy_nothing);
+      to.mailbox->put_init(some_address(), visible)->set_copy_data_callback(copy_nothing);
   small ? way->detach() : way->start();
   message->end_started();
   return {std::move(message), small ? nullptr : std::move(way)};

@@ -36,8 +36,9 @@ class PostOffice {
   explicit PostOffice(int ranks) : actors_(static_cast<size_t>(ranks)) {}
 
   void here(int rank) { actors_[static_cast<size_t>(rank)] = simgrid::s4u::Actor::self(); }
-  // `data` may be null: the message then takes time but carries no data.
-  End send(const Address& address, const std::byte* data, size_t bytes);
+  // `data` may be null: the message then takes time but carries no data. `hidden`: bytes that take
+  // no time.
+  End send(const Address& address, const std::byte* data, size_t bytes, double hidden = 0);
   End receive(const Address& address, std::byte* data, size_t bytes);
 
  private:

@@ -236,17 +236,9 @@ class SmpiCommunicator final : public MessageCommunicator {
     time_.spend(local().add(static_cast<double>(into.size_bytes())));
   }
 
-  // Conversions are assumed to take as long as an addition, which moves more bytes.
-  void encode(std::span<const float> values, std::span<uint16_t> bits,
-              Compression compression) override {
-    Channel::encode(values, bits, compression);
-    time_.spend(local().add(static_cast<double>(values.size_bytes())));
-  }
-  void decode(std::span<const uint16_t> bits, std::span<float> values,
-              Compression compression) override {
-    Channel::decode(bits, values, compression);
-    time_.spend(local().add(static_cast<double>(values.size_bytes())));
-  }
+  // Passes are assumed to take as long as an addition, which moves more bytes.
+  void spend_pass(size_t bytes) override { time_.spend(local().add(static_cast<double>(bytes))); }
+  bool carries(size_t bytes) const override { return real(bytes); }
 
   Request broadcast(Bytes data, int root) override {
     time_.spend(local().call(Collective::broadcast));
@@ -327,13 +319,19 @@ class SmpiCommunicator final : public MessageCommunicator {
     return {};
   }
 
+  // SimGrid shares a link among all messages; TCP sends those between two ranks in turn. So only
+  // one segment of a stream is on its way, and those that follow have no latency of their own.
+  size_t in_flight(int to) const override {
+    return group_->local(to) ? MessageCommunicator::in_flight(to) : 1;
+  }
+  Request send_next(ConstBytes data, int to, int tag) override {
+    ENSURE(tag < 0);
+    return post(data, to, tag, group_->local(to) ? 0 : hidden_by_stream(to));
+  }
   Request send(ConstBytes data, int to, int tag) override {
+    if (tag < 0) return post(data, to, tag, 0);
     time_.catch_up();
     const bool moves = real(data.size());
-    if (tag < 0)
-      return message<PostedMessage>(
-          shared_->post.send(address(rank(), to, tag), moves ? data.data() : nullptr, data.size()),
-          rank(), time_, Message::Cost{});
     return message<SentMessage>(*group_, moves ? data.data() : nowhere_part(data.size()),
                                 data.size(), moves, to, tag, time_);
   }
@@ -377,7 +375,6 @@ class SmpiCommunicator final : public MessageCommunicator {
             {to_text(operation)},
             0};
   }
-  bool carries(size_t bytes) const override { return real(bytes); }
 
  private:
   // Counts and offsets of an SMPI collective, which are ints.
@@ -410,6 +407,27 @@ class SmpiCommunicator final : public MessageCommunicator {
 
   static size_t as_index(int r) { return static_cast<size_t>(r); }
   const LocalCosts& local() const { return shared_->local; }
+  // A message of our own algorithms.
+  Request post(ConstBytes data, int to, int tag, double hidden) {
+    time_.catch_up();
+    const std::byte* content = real(data.size()) ? data.data() : nullptr;
+    return message<PostedMessage>(
+        shared_->post.send(address(rank(), to, tag), content, data.size(), hidden), rank(), time_,
+        Message::Cost{});
+  }
+  // Bytes that the way to another rank carries during its latency.
+  double hidden_by_stream(int to) const {
+    const Cluster& cluster = shared_->job.cluster;
+    const int here = group_->node_of(rank()), there = group_->node_of(to);
+    double latency = cluster.link.latency;
+    double bandwidth = std::min(cluster.upload_of(here), cluster.download_of(there));
+    if (cluster.topology == Topology::tree && here / cluster.leaf != there / cluster.leaf) {
+      latency += cluster.uplink.latency;
+      bandwidth = std::min(bandwidth, cluster.uplink.bandwidth);
+    }
+    return latency * bandwidth;
+  }
+
   bool real(size_t bytes) const { return shared_->job.moves_data || bytes <= always_moved; }
   void* nowhere(size_t bytes) { return shared_->nowhere.at_least(bytes); }
   std::byte* nowhere_part(size_t bytes) {
