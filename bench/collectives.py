@@ -37,8 +37,8 @@ def main():
             continue
         floats = int(megabytes * 1e6 / 4)
         limit = 2 * (count - 1) / count * floats * 4 * 8 / (rate * 1e6 * emulated.ETHERNET_PAYLOAD) * 1e3
-        with emulated.star(count, rate, congestion=options.congestion) as hosts:
-            text = hosts.mpirun([BUILD / "all_reduce", "both", floats, options.rounds])
+        with emulated.Hosts(BUILD / "lockstep", emulated.star_file(count, rate), options.congestion) as hosts:
+            text = hosts.mpi_program(BUILD / "all_reduce", "both", floats, options.rounds)
         times = json.loads(text[text.index("{"):])
         ours, native = times["ours"], times["MPI_Allreduce"]
         share, bar = limit / ours["median_ms"], FAST_BAR if rate >= 1000 else BARS[count]
