@@ -16,6 +16,16 @@ void Channel::add(std::span<float> into, std::span<const float> from) {
   for (size_t i = 0; i < count; ++i) to[i] += values[i];
 }
 
+int Channel::ranks_per_node() const {
+  int count = 1;
+  while (count < size() && node_of(count) == node_of(0)) ++count;
+  if (size() % count != 0) return 0;
+  for (int r = 0; r < size(); ++r)
+    if (node_of(r) != node_of(r - r % count) || (r >= count && node_of(r) == node_of(r - count)))
+      return 0;
+  return count;
+}
+
 Request Communicator::all_reduce_rounded(std::span<float> data, Compression compression,
                                          size_t exact) {
   round(data.first(data.size() - exact), compression);

@@ -23,6 +23,8 @@ class Channel {
   virtual int size() const = 0;
   // Node that a rank runs on; ranks of one node copy messages through its memory.
   virtual int node_of(int) const { return 0; }
+  // Number of ranks on every node; 0 if it differs, or if ranks of a node are not neighbours.
+  virtual int ranks_per_node() const;
   // Messages between two ranks with the same tag arrive in the order they were sent.
   virtual Request send(ConstBytes data, int to, int tag) = 0;
   virtual Request receive(Bytes data, int from, int tag) = 0;
@@ -47,6 +49,11 @@ class Communicator : public Channel {
   // Sum over all ranks, bit-identical on every rank. `from` and `to` are the same buffer or do not
   // overlap. Power-of-two groups add neighbouring ranks first: (0+1)+(2+3).
   virtual Request all_reduce(std::span<const float> from, std::span<float> to) = 0;
+  // Chooses algorithms as if every node had so many ranks. A resumed run does so if it was started
+  // on other nodes: the algorithm decides the order of additions.
+  virtual void assume_ranks_per_node(int) {}
+  // Name of the algorithm for an all-reduce of this size.
+  virtual std::string all_reduce_algorithm(size_t /*bytes*/) const { return "shared memory"; }
   // In-place all_reduce() and reduce() of values that are rounded to 16 bits, except the last
   // `exact` ones. Here: of backends without messages.
   virtual Request all_reduce_rounded(std::span<float> data, Compression compression, size_t exact);

@@ -23,6 +23,15 @@ std::vector<int64_t> kept(std::span<const int64_t> counts) {
 
 }  // namespace
 
+int MessageCommunicator::ranks_per_node() const {
+  if (ranks_per_node_ < 0) ranks_per_node_ = Channel::ranks_per_node();
+  return ranks_per_node_;
+}
+
+std::string MessageCommunicator::all_reduce_algorithm(size_t bytes) const {
+  return to_text(all_reduce_way(size(), ranks_per_node(), bytes));
+}
+
 Request MessageCommunicator::all_reduce(std::span<const float> from, std::span<float> to) {
   if (carries(from.size_bytes())) copy(from, to);
   if (size() == 1) return {};

@@ -12,6 +12,9 @@ namespace lockstep {
 // same code.
 class MessageCommunicator : public Communicator {
  public:
+  int ranks_per_node() const override;
+  void assume_ranks_per_node(int count) override { ranks_per_node_ = count; }
+  std::string all_reduce_algorithm(size_t bytes) const override;
   Request all_reduce(std::span<const float> from, std::span<float> to) override;
   Request all_reduce_rounded(std::span<float> data, Compression compression, size_t exact) override;
   Request reduce_rounded(std::span<float> data, int root, Compression compression,
@@ -30,6 +33,9 @@ class MessageCommunicator : public Communicator {
   // Starts an operation, which takes ownership of `scratch`, memory that its task works on.
   virtual Request start(Task task, Collective operation, size_t bytes,
                         std::unique_ptr<float[]> scratch) = 0;
+
+ private:
+  mutable int ranks_per_node_ = -1;  // -1: not known yet
 };
 
 }  // namespace lockstep

@@ -54,8 +54,10 @@ uint64_t digest(const Dataset& data) {
 void expect_same(Communicator& ranks, uint64_t mine, const std::string& what,
                  const std::string& advice) {
   const std::vector<uint64_t> all = gather_all(ranks, mine);
+  const std::vector<std::string> hosts = gather_texts(ranks, ranks.host());
   for (size_t r = 1; r < all.size(); ++r)
-    if (all[r] != all[0]) throw UserError("rank {} has {} than rank 0; {}", r, what, advice);
+    if (all[r] != all[0])
+      throw UserError("rank {} on host {} has {} than rank 0; {}", r, hosts[r], what, advice);
 }
 
 }  // namespace

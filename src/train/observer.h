@@ -84,6 +84,8 @@ struct ParallelFigures {
   int64_t training = 1;  // number of ranks that have samples
   int64_t cores = 1;     // number of cores that the ranks may use, on all machines
   std::string backend, strategy;
+  int ranks_per_node = 0;       // that algorithms were chosen for; 0: it differs
+  std::string all_reduce;       // algorithm for all gradients
   bool oversubscribed = false;  // more threads than cores
   bool emulated_hosts = false;  // several hosts are parts of one machine
   double computing_share = 1, hidden_share = 0, exposed_share = 0, waiting_share = 0;

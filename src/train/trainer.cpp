@@ -265,6 +265,8 @@ ParallelFigures Trainer::parallel_figures() {
                 bytes_per_step(replica_.parameters, replica_.traits.sends_whole_arrays),
                 feed_.share(0).all, config_.parallel.strategy);
   figures.backend = ranks_.backend();
+  figures.ranks_per_node = ranks_.ranks_per_node();
+  figures.all_reduce = ranks_.all_reduce_algorithm(replica_.parameters.gradients().size_bytes());
   figures.own = gather_figures(ranks_, replica_.strategy->figures());
   return figures;
 }

@@ -8,7 +8,7 @@ lockstep=$(realpath "$1")
 folder=$(mktemp -d)
 cluster=test-$$
 cleanup() {
-  "$lockstep" cluster down $cluster 2>/dev/null || true
+  for name in $cluster $cluster-b; do "$lockstep" cluster down $name 2>/dev/null || true; done
   rm -rf "$folder"
 }
 trap cleanup EXIT
@@ -67,6 +67,19 @@ grep diagnosis "$folder/slow.json"
 # A point of a prediction and its real run, without computing.
 "$lockstep" bench "$folder/net.toml" --cluster $cluster --emulate-compute --seconds 1 --json >"$folder/bench.json" 2>"$folder/bench.err"
 expect grep -q '"emulated_compute": true' "$folder/bench.json"
+
+# All-reduces of 6 ranks on 3 hosts are made by node. A run resumed on one host adds in the same order.
+sed "s/name = .*/name = \"$cluster-b\"/; s/count = 2/count = 3/; s/cores = 1/cores = 2/" "$folder/cluster.toml" >"$folder/three.toml"
+"$lockstep" cluster up "$folder/three.toml" >/dev/null 2>&1
+three() { "$lockstep" train "$@" --quiet --json; }
+three "$folder/net.toml" --cluster $cluster-b --out "$folder/whole" >"$folder/whole.json"
+expect grep -q '"all_reduce": "by node"' "$folder/whole.json"
+three "$folder/net.toml" --cluster $cluster-b --out "$folder/half" --set train.epochs=1 --set train.checkpoint_every=1 >/dev/null
+three --resume "$folder/half" --ranks 6 --set train.epochs=2 >"$folder/resumed.json"
+expect grep -q '"all_reduce": "by node"' "$folder/resumed.json"
+expect cmp "$folder/whole/model/model.safetensors" "$folder/half/model/model.safetensors"
+"$lockstep" cluster down $cluster-b
+echo "resumed on other nodes with the same bits"
 
 # A host that cannot be reached is named; so is a program of another version.
 agent=/run/lockstep/clusters/$cluster/agent

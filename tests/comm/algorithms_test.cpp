@@ -191,7 +191,7 @@ TEST(AllReduce, SumsOnEveryLayoutOfNodes) {
 TEST(AllReduce, KnowsTheNumberOfRanksPerNode) {
   run_thread_ranks(6, 60, [](Communicator& ranks) {
     for (const auto& [per_node, expected] : {std::pair(1, 1), {2, 2}, {3, 3}, {4, 0}, {6, 6}})
-      EXPECT_EQ(ranks_per_node(CountingChannel(ranks, per_node)), expected);
+      EXPECT_EQ(CountingChannel(ranks, per_node).ranks_per_node(), expected);
   });
 }
 

@@ -66,17 +66,6 @@ AllReduceWay all_reduce_way(int64_t ranks, int64_t per_node, size_t bytes) {
   return per_node > 1 && per_node < ranks ? AllReduceWay::by_node : AllReduceWay::ring;
 }
 
-int ranks_per_node(const Channel& ranks) {
-  int count = 1;
-  while (count < ranks.size() && ranks.node_of(count) == ranks.node_of(0)) ++count;
-  if (ranks.size() % count != 0) return 0;
-  for (int r = 0; r < ranks.size(); ++r)
-    if (ranks.node_of(r) != ranks.node_of(r - r % count) ||
-        (r >= count && ranks.node_of(r) == ranks.node_of(r - count)))
-      return 0;
-  return count;
-}
-
 // If the number of ranks is not a power of two, the first pairs of ranks begin as one: the odd rank
 // sends its data to the even one, and receives the result.
 Task all_reduce_by_doubling(Channel& ranks, std::span<float> data, int tag) {
@@ -119,7 +108,7 @@ Task all_reduce_by_ring(Channel& ranks, std::span<float> data, int tag) {
 // The ranks of a node sum one part each; each then reduces its part with the ranks that have the
 // same part on other nodes.
 Task all_reduce_by_node(Channel& ranks, std::span<float> data, int tag) {
-  const int here = ranks_per_node(ranks);
+  const int here = ranks.ranks_per_node();
   ENSURE(here > 0);
   const int nodes = ranks.size() / here;
   Members node(ranks, ranks.rank() - ranks.rank() % here, 1, here);
@@ -130,7 +119,7 @@ Task all_reduce_by_node(Channel& ranks, std::span<float> data, int tag) {
 }
 
 Task all_reduce_by_messages(Channel& ranks, std::span<float> data, int tag) {
-  switch (all_reduce_way(ranks.size(), ranks_per_node(ranks), data.size_bytes())) {
+  switch (all_reduce_way(ranks.size(), ranks.ranks_per_node(), data.size_bytes())) {
     case AllReduceWay::doubling:
       return all_reduce_by_doubling(ranks, data, tag);
     case AllReduceWay::halving:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/enum_text.h"
 #include "comm/communicator.h"
 #include "comm/task.h"
 
@@ -19,15 +20,16 @@ namespace lockstep {
 // order), so results are bit-identical on all ranks. In power-of-two groups neighbouring ranks are
 // added first, (0+1)+(2+3): the tree of mode "reproducible".
 enum class AllReduceWay { doubling, halving, ring, by_node };
+template <>
+inline constexpr auto enum_texts<AllReduceWay> =
+    std::array{"doubling", "halving", "ring", "by node"};
 
 // Bytes: that the ranks of a node send at once, and within one node, where larger messages of Open
 // MPI wait for their receiver.
 constexpr size_t largest_doubled = 16 * 1024, largest_doubled_in_node = 2 * 1024;
 
-// `per_node`: number of ranks on every node; 0 if it differs, or if ranks of a node are not
-// neighbours.
+// `per_node`: see Channel::ranks_per_node().
 AllReduceWay all_reduce_way(int64_t ranks, int64_t per_node, size_t bytes);
-int ranks_per_node(const Channel& ranks);
 
 Task all_reduce_by_doubling(Channel& ranks, std::span<float> data, int tag);
 Task all_reduce_by_halving(Channel& ranks, std::span<float> data, int tag);

@@ -21,6 +21,7 @@ class RoundedChannel final : public Channel {
   int rank() const override { return ranks_.rank(); }
   int size() const override { return ranks_.size(); }
   int node_of(int r) const override { return ranks_.node_of(r); }
+  int ranks_per_node() const override { return ranks_.ranks_per_node(); }
   size_t in_flight(int to) const override { return ranks_.in_flight(to); }
   void add(std::span<float> into, std::span<const float> from) override { ranks_.add(into, from); }
 

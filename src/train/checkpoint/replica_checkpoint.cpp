@@ -11,6 +11,9 @@
 namespace lockstep {
 namespace {
 
+// Number of ranks per node that algorithms were chosen for; not in checkpoints of 0.1.0.
+constexpr const char* layout_key = "ranks_per_node";
+
 // Looks up what a checkpoint must hold; errors name the file.
 class CheckpointReader {
  public:
@@ -32,6 +35,7 @@ class CheckpointReader {
   void restore(const std::string& name, const HostMirror& to) const {
     copy_from_host(array(name, to.size()), to);
   }
+  bool counts(const std::string& name) const { return checkpoint_.counters.contains(name); }
   int64_t counter(const std::string& name) const {
     const auto found = checkpoint_.counters.find(name);
     if (found == checkpoint_.counters.end() || found->second < 0 || found->second > most_counted)
@@ -72,6 +76,7 @@ void ReplicaCheckpoint::write(const CheckpointPlace& place, const Position& at,
                 {"best/weights", best.weights},
                 {"best/state", best.state}};
     c.counters["best_epoch"] = best.epoch;
+    c.counters[layout_key] = ranks_.ranks_per_node();
     const std::vector<Optimizer*> optimizers = all_optimizers();
     for (size_t i = 0; i < optimizers.size(); ++i) {
       c.counters[fmt::format("optimizer{}/steps", i)] = optimizers[i]->steps();
@@ -132,6 +137,13 @@ ResumedFrom ReplicaCheckpoint::read(const fs::path& folder, int64_t updates_per_
   if (file.has("best/weights"))
     best = {file.counter("best_epoch"), file.array("best/weights", parameters.weights().size()),
             file.array("best/state", parameters.state().size())};
+  if (file.counts(layout_key)) {
+    const int64_t per_node = file.counter(layout_key);
+    if (per_node > ranks_.size() || (per_node > 0 && ranks_.size() % per_node != 0))
+      throw UserError("{} does not fit this run: {} ranks per node are not possible with {} ranks",
+                      path.string(), per_node, ranks_.size());
+    ranks_.assume_ranks_per_node(static_cast<int>(per_node));
+  }
   replica_.prepare();
   const std::vector<Optimizer*> optimizers = all_optimizers();
   for (size_t i = 0; i < optimizers.size(); ++i) {

@@ -100,6 +100,8 @@ Json parallel_json(const ParallelFigures& p) {
             {"hosts", p.hosts},
             {"backend", p.backend},
             {"strategy", p.strategy},
+            {"ranks_per_node", p.ranks_per_node},
+            {"all_reduce", p.all_reduce},
             {"oversubscribed", p.oversubscribed},
             {"emulated_hosts", p.emulated_hosts},
             {"global_batch", p.global_batch},
