@@ -16,6 +16,8 @@ import statistics
 import subprocess
 import sys
 
+import pages
+
 PRESETS = ["cnn-690k", "simple-cnn", "mnist-cnn-sgd", "mlp-1", "mlp-3", "fashion-mlp", "fashion-mlp-adam",
            "iris-mlp", "iris-mlp-small-batch", "tweets-mlp-1", "tweets-mlp-3"]
 # Not used while the model was developed: networks that are not presets, and other batch sizes.
@@ -123,8 +125,7 @@ def page_of(cases):
     order = (f"Of {pairs} pairs of strategies that differ by over 5%, {pairs - len(wrong)} are in the right order"
              + "".join(f"; {one}" for one in wrong) + ".")
     rounds = [c["rounds"] for c in cases]
-    return f"""# Predicted and measured
-
+    return f"""{pages.SECOND}
 **Out of sample**: {summary(outside)}
 
 {order}
@@ -138,7 +139,7 @@ band that is meant to hold 90% of measured medians, and the undisturbed step (th
 
 Strategy, backend and number of ranks were not part of what calibration measured: it knows the network's kernels, and
 messages between two ranks. Networks from `bench/networks` and batches other than the presets' were not used while the
-model was developed either. (`bench/validate_hosts.py` compares 2 to 16 hosts.)
+model was developed either.
 
 {table(outside)}
 
@@ -175,7 +176,7 @@ def main():
     page = page_of(cases)
     print(page)
     if given.write:
-        pathlib.Path(given.write).write_text(page)
+        pages.write_second(given.write, page)
     errors = [abs(c["undisturbed_error"]) for c in cases if c["out_of_sample"] and not c["disturbed"]]
     if not errors:
         sys.exit("no case out of sample was measured without a disturbance; repeat it on an idle machine")

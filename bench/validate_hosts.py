@@ -4,7 +4,7 @@ machine ('lockstep cluster up', needs root) with links of known bandwidth, so sl
 cases marked 'emulated' ranks sleep for the time of computing. Each case is appended to a ledger. Fails if an error exceeds the bar
 for its number of hosts, or if two cases that differ by over 10% are predicted in the wrong order.
 
-  bench/validate_hosts.py build/lockstep [--hosts 2,4,8] [--only WORD] [--ledger FILE] [--write docs/validation-hosts.md]
+  bench/validate_hosts.py build/lockstep [--hosts 2,4,8] [--only WORD] [--ledger FILE] [--write docs/validation.md]
 """
 
 import argparse
@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import hosts as emulated
+import pages
 
 
 @dataclasses.dataclass
@@ -146,8 +147,8 @@ def summary(results):
 
 
 def page(results):
-    lines = ["# Predicted and measured on many hosts", "", f"**{summary(results)}**", "",
-             f"Made by `bench/validate_hosts.py build/lockstep --write docs/validation-hosts.md` on {datetime.date.today()}, on two cores",
+    lines = ["# Predicted and measured on many hosts", "", f"**{summary(results)}** The second part of this page is about one machine.", "",
+             f"Made by `bench/validate_hosts.py build/lockstep --write docs/validation.md` on {datetime.date.today()}, on two cores",
              f"({processor()}). Hosts are network namespaces of this machine (`lockstep cluster up`) with real MPI ranks and links of",
              "known bandwidth. Nothing was calibrated on them. In cases marked 'emulated' ranks sleep for the predicted time of computing, so",
              "that they do not share cores; then only communication is compared. Rates are in Mbit/s.", "",
@@ -188,7 +189,7 @@ def main():
         sys.exit("no case matches")
     print(summary(results))
     if options.write:
-        options.write.write_text(page(results), encoding="utf-8")
+        pages.write_first(options.write, page(results))
     few = [abs(r["error"]) for r in results if r["hosts"] <= 8]
     missed = any(abs(r["error"]) > LARGEST[r["hosts"]] for r in results) or (few and statistics.median(few) > MEDIAN_BAR)
     return 1 if missed or misordered(results)[0] else 0

@@ -3,9 +3,11 @@
 
 import importlib.util
 import pathlib
+import sys
 import unittest
 
 path = pathlib.Path(__file__).resolve().parents[2] / "bench" / "validate.py"
+sys.path.insert(0, str(path.parent))
 spec = importlib.util.spec_from_file_location("validate", path)
 validate = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(validate)
