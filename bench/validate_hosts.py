@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Compares steps of real MPI ranks on 2 to 16 hosts with the predictions of 'lockstep simulate'. The hosts are parts of this
 machine ('lockstep cluster up', needs root) with links of known bandwidth, so slow that several ranks per core do not matter; in
-cases marked 'emulated' ranks sleep for the time of computing. Each case is appended to a ledger. Fails if an error exceeds the bar
-for its number of hosts, or if two cases that differ by over 10% are predicted in the wrong order.
+cases marked 'emulated' ranks sleep for the time of computing. Each case is appended to the ledger if one is given; the page has the
+medians of all rounds in it. Fails if an error exceeds the bar for its number of hosts, or if two cases that differ by over 10% are
+predicted in the wrong order.
 
-  bench/validate_hosts.py build/lockstep [--hosts 2,4,8] [--only WORD] [--ledger FILE] [--write docs/validation.md]
+  bench/validate_hosts.py build/lockstep [--hosts 2,4,8] [--only WORD] [--ledger FILE [--write docs/validation.md]]
 """
 
 import argparse
@@ -146,15 +147,30 @@ def summary(results):
     return text + f" Of {pairs} pairs that differ by over 10%, {pairs - len(wrong)} are in the right order."
 
 
+def merged(ledger):
+    """The cases of a ledger in the order of CASES: medians of their rounds."""
+    rounds = {}
+    for line in ledger.read_text(encoding="utf-8").splitlines():
+        result = json.loads(line)
+        rounds.setdefault((result["place"], result["preset"], result["what"]), []).append(result)
+    results = []
+    for case in CASES:
+        known = rounds.get((case.place(), case.preset, case.what()))
+        if known:
+            said, real = (statistics.median(r[key] for r in known) for key in ("predicted_ms", "measured_ms"))
+            results.append({**known[-1], "rounds": len(known), "predicted_ms": said, "measured_ms": real, "error": said / real - 1})
+    return results
+
+
 def page(results):
     lines = ["# Predicted and measured on many hosts", "", f"**{summary(results)}** The second part of this page is about one machine.", "",
-             f"Made by `bench/validate_hosts.py build/lockstep --write docs/validation.md` on {datetime.date.today()}, on two cores",
+             f"Made by `bench/validate_hosts.py build/lockstep --ledger FILE --write docs/validation.md` on {datetime.date.today()}, on two cores",
              f"({processor()}). Hosts are network namespaces of this machine (`lockstep cluster up`) with real MPI ranks and links of",
              "known bandwidth. Nothing was calibrated on them. In cases marked 'emulated' ranks sleep for the predicted time of computing, so",
-             "that they do not share cores; then only communication is compared. Rates are in Mbit/s.", "",
-             "| hosts, rate | network | strategy | simulated ms | measured ms | error |", "|---|---|---|---:|---:|---:|"]
-    lines += [f"| {r['place']} | {r['preset']} | {r['what']} | {r['predicted_ms']:.1f} | {r['measured_ms']:.1f} | {r['error'] * 100:+.1f}% |"
-              for r in results]
+             "that they do not share cores; then only communication is compared. Rates are in Mbit/s. Medians of the rounds of a case.", "",
+             "| hosts, rate | network | strategy | simulated ms | measured ms | error | rounds |", "|---|---|---|---:|---:|---:|---:|"]
+    lines += [f"| {r['place']} | {r['preset']} | {r['what']} | {r['predicted_ms']:.1f} | {r['measured_ms']:.1f} | {r['error'] * 100:+.1f}% "
+              f"| {r['rounds']} |" for r in results]
     return "\n".join(lines) + "\n"
 
 
@@ -163,9 +179,11 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--hosts", default="", help="numbers of hosts, all if not given")
     parser.add_argument("--only", default="", help="cases whose description contains this word")
-    parser.add_argument("--ledger", help="file to which results are appended as JSON lines")
-    parser.add_argument("--write", type=pathlib.Path, help="page to write")
+    parser.add_argument("--ledger", type=pathlib.Path, help="file to which results are appended as JSON lines")
+    parser.add_argument("--write", type=pathlib.Path, help="page to write, from all cases of the ledger")
     options = parser.parse_args()
+    if options.write and not options.ledger:
+        parser.error("--write makes the page from the ledger: give --ledger FILE too")
     wanted = [int(word) for word in options.hosts.split(",") if word]
     program = options.program.resolve()
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
@@ -189,7 +207,7 @@ def main():
         sys.exit("no case matches")
     print(summary(results))
     if options.write:
-        pages.write_first(options.write, page(results))
+        pages.write_first(options.write, page(merged(options.ledger)))
     few = [abs(r["error"]) for r in results if r["hosts"] <= 8]
     missed = any(abs(r["error"]) > LARGEST[r["hosts"]] for r in results) or (few and statistics.median(few) > MEDIAN_BAR)
     return 1 if missed or misordered(results)[0] else 0

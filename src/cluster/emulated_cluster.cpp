@@ -37,10 +37,12 @@ fs::path folder_of_clusters() { return "/run/lockstep/clusters"; }
 
 std::string group_of(const std::string& host) { return "lockstep-" + host; }
 
-bool on_path(const std::string& tool) {
+// Path of a system tool, which need not be on PATH; empty: not installed.
+std::string path_of(const std::string& tool) {
   for (const char* folder : {"/usr/sbin", "/usr/bin", "/sbin", "/bin"})
-    if (::access((fs::path(folder) / tool).c_str(), X_OK) == 0) return true;
-  return false;
+    if (const fs::path path = fs::path(folder) / tool; ::access(path.c_str(), X_OK) == 0)
+      return path.string();
+  return "";
 }
 
 void expect_possible(const Cluster& cluster) {
@@ -56,7 +58,7 @@ void expect_possible(const Cluster& cluster) {
         "{}making hosts (network namespaces) needs root; 'lockstep simulate' needs no root", what);
   for (const auto& [tool, package] :
        {std::pair("ip", "iproute2"), {"tc", "iproute2"}, {"nsenter", "util-linux"}})
-    if (!on_path(tool))
+    if (path_of(tool).empty())
       throw UserError("{}the tool '{}' is missing; try 'apt install {}'", what, tool, package);
 }
 
@@ -123,12 +125,12 @@ void run_batch(const char* tool, const std::string& commands, int process, const
   const fs::path file = folder / "commands", log = folder / "log";
   write_file(file, commands);
   try {
-    run_command({"nsenter", "-t", std::to_string(process), "-n", tool, "-batch", file.string()},
+    run_command({path_of("nsenter"), "-t", std::to_string(process), "-n", path_of(tool), "-batch",
+                 file.string()},
                 folder, command_limit, log);
-  } catch (const Failure&) {
-    throw UserError(
-        "this system cannot make the links of an emulated cluster; '{} -batch' says: {}", tool,
-        read_text(log));
+  } catch (const Failure& failure) {
+    throw UserError("this system cannot make the links of an emulated cluster: {}\n{}",
+                    failure.what(), fs::exists(log) ? read_text(log) : "");
   }
 }
 
@@ -163,9 +165,9 @@ if [ -n "$LOCKSTEP_JOB_FOLDER" ]; then
   export OMPI_MCA_orte_tmpdir_base="$LOCKSTEP_JOB_FOLDER/$host"
 fi
 export PMIX_MCA_gds=hash
-exec nsenter -t $process -n -u /bin/sh -c "$*"
+exec {} -t $process -n -u /bin/sh -c "$*"
 )",
-                                          cluster.name, cases, cluster.name));
+                                          cluster.name, cases, cluster.name, path_of("nsenter")));
   fs::permissions(cluster.agent(), fs::perms::owner_all);
 }
 

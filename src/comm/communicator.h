@@ -49,8 +49,8 @@ class Communicator : public Channel {
   // Sum over all ranks, bit-identical on every rank. `from` and `to` are the same buffer or do not
   // overlap. Power-of-two groups add neighbouring ranks first: (0+1)+(2+3).
   virtual Request all_reduce(std::span<const float> from, std::span<float> to) = 0;
-  // Chooses algorithms as if every node had so many ranks. A resumed run does so if it was started
-  // on other nodes: the algorithm decides the order of additions.
+  // Chooses algorithms for this number of ranks per node: a resumed run that was started on other
+  // nodes keeps its algorithms, which decide the order of additions.
   virtual void assume_ranks_per_node(int) {}
   // Name of the algorithm for an all-reduce of this size.
   virtual std::string all_reduce_algorithm(size_t /*bytes*/) const { return "shared memory"; }

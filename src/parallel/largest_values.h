@@ -24,7 +24,7 @@ class LargestValues {
     uint32_t index;
     float value;
   };
-  size_t count(size_t values) const;  // selected of so many; at least 1
+  size_t count(size_t values) const;  // number of values that are selected; at least 1
   // Selects from the gradients that begin at `at` in the arena, in ascending order of indices.
   // Values of the same size are taken in this order too.
   void select(std::span<const float> gradients, size_t at, std::span<Entry> selected);

@@ -67,7 +67,7 @@ TEST_F(RanksOfAProgram, MustAgreeOnWhatToTrain) {
                             " train digits.toml --quiet --out run : -n 1 " LOCKSTEP_PROGRAM
                             " train digits.toml --quiet --out run --set seed=2");
   EXPECT_NE(ended.code, 0);
-  expect_says(ended.err, {"rank 1 has a different configuration"});
+  expect_says(ended.err, {"rank 1 on host", "has a different configuration"});
 }
 
 TEST_F(RanksOfAProgram, MustHaveTheSameSamples) {
@@ -80,7 +80,7 @@ TEST_F(RanksOfAProgram, MustHaveTheSameSamples) {
   const Ended ended = shell("mpirun --oversubscribe --bind-to none -n 1 --wdir $PWD/a" + words +
                             ": -n 1 --wdir $PWD/b" + words);
   EXPECT_NE(ended.code, 0);
-  expect_says(ended.err, {"rank 1 has different training samples"});
+  expect_says(ended.err, {"rank 1 on host", "has different training samples"});
 }
 
 TEST_F(RanksOfAProgram, ReadOnlyTheirOwnPart) {
