@@ -9,8 +9,8 @@ namespace {
 
 using Packets = std::vector<std::byte>;
 
-// Time of a selection in units of an addition of the same length: 8 to 11 were measured (1 to 32 MB,
-// Intel with AVX-512).
+// Time of a selection in units of an addition of the same length: 8 to 11 were measured (1 to 32
+// MB, Intel with AVX-512).
 constexpr size_t passes_of_selection = 10;
 
 template <typename T, typename Byte>
