@@ -1,6 +1,7 @@
 #include "comm/compression.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/error.h"

@@ -1,6 +1,7 @@
 #include "comm/algorithms/rounded.h"
 
 #include <memory>
+#include <vector>
 
 #include "comm/algorithms/all_reduce.h"
 #include "comm/algorithms/reduce.h"

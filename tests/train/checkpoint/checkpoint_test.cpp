@@ -72,6 +72,16 @@ TEST_F(Checkpoints, StrategiesWhoseRanksDifferAreResumedToo) {
   expect_same_end(config, folder() / "a", 9);
 }
 
+// What has not been sent yet is part of the checkpoint.
+TEST_F(Checkpoints, AResumedRunWithTopKEndsWithTheSameBits) {
+  for (const char* strategy : {"all-reduce", "reduce-broadcast", "average-weights"}) {
+    RunConfig config = config_for(strategy, 2);
+    config.parallel.compress = Compression::top_k;
+    config.parallel.compress_share = 0.05;
+    expect_same_end(config, folder() / strategy, 8);
+  }
+}
+
 // As after a kill between the last checkpoint and saving the model.
 TEST_F(Checkpoints, ARunWhoseLastCheckpointHasAllEpochsStillEndsWithAModel) {
   for (const char* strategy : {"parameter-server", "average-weights", "all-reduce"}) {
