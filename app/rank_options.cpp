@@ -24,16 +24,6 @@ void add_rank_options(CLI::App& verb, RankOptions& options) {
                   "run MPI ranks on an emulated cluster (lockstep cluster up)");
 }
 
-namespace {
-
-Hosts hosts_of(const RankOptions& options) {
-  if (!options.hosts.empty() && !options.cluster.empty())
-    throw UserError("give --hosts or --cluster, not both");
-  return options.cluster.empty() ? parse_hosts(options.hosts) : emulated_hosts(options.cluster);
-}
-
-}  // namespace
-
 void apply(const RankOptions& options, RunConfig& config) {
   if (options.ranks > 0) config.parallel.ranks = options.ranks;
   if (!options.backend.empty()) config.parallel.backend = *from_text<Backend>(options.backend);
@@ -46,7 +36,7 @@ void apply(const RankOptions& options, RunConfig& config) {
     settle_ranks(config);
     return;
   }
-  const Hosts hosts = hosts_of(options);
+  const Hosts hosts = hosts_of(options.hosts, options.cluster);
   if (options.ranks == 0) config.parallel.ranks = hosts.slots();
   if (options.backend.empty()) config.parallel.backend = Backend::mpi;
   settle_ranks(config);

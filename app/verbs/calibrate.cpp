@@ -44,14 +44,11 @@ std::vector<std::string> row_of(const std::string& name, const NetworkCosts& cos
 // Starts one rank per host; they measure the links between them.
 void calibrate_links(const Options& options) {
   if (mpi_job_size() == 0) {
-    if (!options.hosts.empty() && !options.cluster.empty())
-      throw UserError("give --hosts or --cluster, not both");
     if (!options.configs.empty())
       throw UserError("links do not depend on a network; leave out {}", options.configs.front());
     if (fs::exists(options.out))
       throw UserError("{} exists; remove it, or choose another file with --out", options.out);
-    Hosts hosts =
-        options.cluster.empty() ? parse_hosts(options.hosts) : emulated_hosts(options.cluster);
+    Hosts hosts = hosts_of(options.hosts, options.cluster);
     if (hosts.all.size() < 2) throw UserError("links need at least two hosts: --hosts a,b");
     for (Hosts::Host& host : hosts.all) host.slots = 1;
     expect_reachable(hosts);

@@ -127,6 +127,11 @@ Hosts emulated_hosts(const std::string& name) {
   return hosts;
 }
 
+Hosts hosts_of(const std::string& list, const std::string& cluster) {
+  if (!list.empty() && !cluster.empty()) throw UserError("give --hosts or --cluster, not both");
+  return cluster.empty() ? parse_hosts(list) : emulated_hosts(cluster);
+}
+
 std::vector<std::string> words_on_host(const Hosts& hosts, const std::string& host,
                                        const std::vector<std::string>& program) {
   std::string command = "exec";

@@ -27,6 +27,8 @@ struct Hosts {
 Hosts parse_hosts(const std::string& list);
 // The hosts of an emulated cluster that is up.
 Hosts emulated_hosts(const std::string& cluster);
+// Those of the list, or of the cluster if one is named. Throws a UserError if both are.
+Hosts hosts_of(const std::string& list, const std::string& cluster);
 
 // Starts this program on every host at the same time. A UserError names hosts that do not answer
 // within 8 seconds, and those with another version.
