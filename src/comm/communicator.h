@@ -15,6 +15,10 @@ namespace lockstep {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
+// Tags of streams are not below this one, except that of a first segment, which may be sent like
+// any message. Their receivers name the sender.
+constexpr int first_stream_tag = 512;
+
 // Point-to-point messages: the interface that the algorithms in algorithms/ need.
 class Channel {
  public:
@@ -28,9 +32,15 @@ class Channel {
   // Messages between two ranks with the same tag arrive in the order they were sent.
   virtual Request send(ConstBytes data, int to, int tag) = 0;
   virtual Request receive(Bytes data, int from, int tag) = 0;
-  // Sends a segment of a stream that does not share its way, while up to in_flight() - 1 earlier
-  // ones are still arriving.
-  virtual Request send_next(ConstBytes data, int to, int tag) { return send(data, to, tag); }
+  // Sends a segment of a stream while up to in_flight() - 1 earlier ones are still arriving. Its
+  // link carries `streams` of them.
+  virtual Request send_segment(ConstBytes data, int to, int tag, int /*streams*/) {
+    return send(data, to, tag);
+  }
+  // Receives a segment of a stream of `whole` bytes.
+  virtual Request receive_segment(Bytes data, int from, int tag, size_t /*whole*/) {
+    return receive(data, from, tag);
+  }
   virtual size_t in_flight(int /*to*/) const { return 2; }
   // Element-wise sum of a reduction: into += from.
   virtual void add(std::span<float> into, std::span<const float> from);

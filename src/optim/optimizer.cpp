@@ -49,20 +49,24 @@ Optimizer::Optimizer(const OptimizerConfig& config, Device& device, size_t weigh
   }
 }
 
+void Optimizer::update(std::span<float> weights, std::span<const float> gradients, size_t begin,
+                       float lr, float scale) {
+  std::array<std::span<float>, 2> state;
+  for (size_t i = 0; i < views_.size(); ++i) state[i] = views_[i].subspan(begin, weights.size());
+  update_->run(weights, gradients, std::span(state).first(views_.size()), steps_, lr, scale);
+}
+
 void Optimizer::step(std::span<float> weights, std::span<const float> gradients, float lr,
                      float scale) {
-  update_->run(weights, gradients, views_, ++steps_, lr, scale);
+  begin_step();
+  update(weights, gradients, 0, lr, scale);
 }
 
 void Optimizer::step(const Parameters& parameters, float lr, float scale) {
-  ++steps_;
-  std::array<std::span<float>, 2> state;
-  for (const auto [begin, count] : parameters.active()) {
-    for (size_t i = 0; i < views_.size(); ++i) state[i] = views_[i].subspan(begin, count);
-    update_->run(parameters.weights().subspan(begin, count),
-                 parameters.gradients().subspan(begin, count),
-                 std::span(state).first(views_.size()), steps_, lr, scale);
-  }
+  begin_step();
+  for (const auto [begin, count] : parameters.active())
+    update(parameters.weights().subspan(begin, count), parameters.gradients().subspan(begin, count),
+           begin, lr, scale);
 }
 
 double Optimizer::gradient_norm(const Parameters& parameters) {

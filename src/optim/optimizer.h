@@ -28,7 +28,12 @@ class Optimizer {
  public:
   Optimizer(const OptimizerConfig& config, Device& device, size_t weights);
 
-  // Gradients are multiplied by `scale` first (clipping).
+  // A step in parts: begin_step(), then an update of each part. Gradients are multiplied by `scale`
+  // first (clipping). `begin`: offset of the part.
+  void begin_step() { ++steps_; }
+  void update(std::span<float> weights, std::span<const float> gradients, size_t begin, float lr,
+              float scale);
+  // The whole arrays.
   void step(std::span<float> weights, std::span<const float> gradients, float lr, float scale);
   // The same, only for weights that have gradients: with sparse inputs, rows that were not touched
   // keep their weights and state (as in PyTorch's SparseAdam).

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <optional>
 
 #include "base/error.h"
+#include "comm/algorithms/segments.h"
+#include "parallel/arriving_gradients.h"
 #include "parallel/gradient_exchange.h"
 #include "parallel/strategies.h"
 
@@ -10,6 +13,16 @@ namespace lockstep {
 namespace {
 
 enum Tag { push_tag = 1, gradient_tag = 2, reply_tag = 3, weights_tag = 4 };
+
+// The first segment of a shard is an ordinary message, those that follow are a stream.
+int tag_of(Tag tag, int64_t segment) { return segment > 0 ? first_stream_tag + tag : tag; }
+
+// Shards are exchanged in segments of about this size, so that a synchronous server sends new
+// weights while gradients still arrive.
+constexpr int64_t segment_floats = 32 * 1024;
+// Largest number of segments that a worker pushes before it has their weights: bounds the memory
+// that a server needs for gradients of workers that are ahead.
+constexpr int64_t most_ahead = 8;
 
 // Header of a worker's message to a server; the gradients follow unless `done`.
 struct Push {
@@ -22,6 +35,8 @@ struct Reply {
   int64_t version = 0;
   bool stop = false;
 };
+
+int64_t divided_up(int64_t count, int64_t divisor) { return (count + divisor - 1) / divisor; }
 
 template <typename T>
 ConstBytes bytes_to_send(const T& value) {
@@ -43,13 +58,19 @@ class ParameterServer final : public Strategy {
   void prepare(Worker& worker) override {
     exchange_.emplace(worker.groups.data, worker.parameters, config_, optimizer_config_);
     workers_ = training_ranks(config_, worker.groups.data.size());
+    // An asynchronous server applies whole pushes, one after the other.
+    if (!config_.asynchronous) {
+      const auto weights = static_cast<int64_t>(worker.parameters.weights().size());
+      segments_ = std::max<int64_t>(1, divided_up(weights, config_.servers * segment_floats));
+    }
     const int server = worker.groups.data.rank() - workers_;
-    if (server < 0) return;
-    gradients_ = Received(worker.device, shard_of(worker, server).size_bytes());
-    packet_.resize(exchange_->compresses() ? packet_bytes(gradients_.floats()) : 0);
+    if (server < 0) {
+      packets_.resize(static_cast<size_t>(config_.servers * std::min(segments_, most_ahead)));
+      return;
+    }
     shard_optimizer_ = std::make_unique<Optimizer>(
         update_after_exchange(config_, optimizer_config_, worker.groups.data.size()), worker.device,
-        gradients_.floats().size());
+        shard_of(worker, server).size());
   }
   std::vector<std::span<float>> arrays() override { return exchange_->arrays(); }
 
@@ -111,84 +132,121 @@ class ParameterServer final : public Strategy {
   }
 
  private:
-  // Device memory for gradients received from a worker.
-  struct Received {
-    Received() = default;
-    Received(Device& device, size_t bytes)
-        : memory(device.allocate(bytes)), mirror(&device, memory.floats()) {}
-    std::span<float> floats() const { return memory.floats(); }
-    DeviceMemory memory;
-    HostMirror mirror;
-  };
-
   std::span<float> shard(std::span<float> all, int server) const {
-    const Part part = part_of(static_cast<int64_t>(all.size()), config_.servers, server);
-    return all.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
+    return cut(all, config_.servers, server);
   }
   std::span<float> shard_of(Worker& worker, int server) const {
     return shard(worker.parameters.weights(), server);
   }
+  std::span<float> segment(std::span<float> shard, int64_t i) const {
+    return cut(shard, segments_, i);
+  }
 
   // ------------------------------------------------------------------------------------ workers
 
+  // Returns whether any worker was asked to stop.
   bool exchange(Worker& worker, const Push& push) {
     Communicator& ranks = worker.groups.data;
     const HostMirror& weights = worker.parameters.weights_on_host();
     const std::span<float> gradients =
         worker.parameters.gradients_on_host().download(0, worker.parameters.gradients().size());
-    std::vector<Request> requests;
-    std::vector<std::vector<std::byte>> packets(static_cast<size_t>(config_.servers));
-    for (int server = 0; server < config_.servers; ++server) {
-      const int to = workers_ + server;
-      const std::span<float> part = shard(gradients, server);
-      std::vector<std::byte>& packet = packets[static_cast<size_t>(server)];
-      if (exchange_->compresses()) packet.resize(packet_bytes(part));
-      requests.push_back(ranks.send(bytes_to_send(push), to, push_tag));
-      requests.push_back(ranks.send(exchange_->pack(part, 0, packet), to, gradient_tag));
-    }
     Reply reply;
-    for (int server = 0; server < config_.servers; ++server) {
-      const int from = workers_ + server;
-      ranks.receive(bytes_to_fill(reply), from, reply_tag).wait();
-      ranks.receive(std::as_writable_bytes(shard(weights.floats(), server)), from, weights_tag)
-          .wait();
+    std::deque<Request> heads, pulled;
+    std::vector<std::deque<Request>> pushed(static_cast<size_t>(config_.servers));
+    for (int server = 0; server < config_.servers; ++server)
+      heads.push_back(ranks.send(bytes_to_send(push), workers_ + server, push_tag));
+    for (int64_t i = 0; i < segments_; ++i) {
+      for (int server = 0; i >= most_ahead && server < config_.servers; ++server)
+        wait_for_first(pulled);
+      for (int server = 0; server < config_.servers; ++server) {
+        const int to = workers_ + server;
+        send_in_turn(ranks, pushed[static_cast<size_t>(server)], i,
+                     packed(segment(shard(gradients, server), i), server, i), to, gradient_tag);
+        const std::span<float> whole = shard(weights.floats(), server);
+        pulled.push_back(ranks.receive_segment(std::as_writable_bytes(segment(whole, i)), to,
+                                               tag_of(weights_tag, i), whole.size_bytes()));
+      }
     }
+    for (int server = 0; server < config_.servers; ++server)
+      ranks.receive(bytes_to_fill(reply), workers_ + server, reply_tag).wait();
+    wait_for_all(pulled);
     weights.upload();
-    for (Request& request : requests) request.wait();
+    for (std::deque<Request>& requests : pushed) wait_for_all(requests);
+    wait_for_all(heads);
     version_ = reply.version;
     return reply.stop;
   }
 
+  // The message of a segment. Its packet is used again when its weights have arrived.
+  ConstBytes packed(std::span<float> gradients, int server, int64_t i) {
+    if (!exchange_->compresses()) return std::as_bytes(gradients);
+    Buffer& packet = packets_[static_cast<size_t>(i % most_ahead * config_.servers + server)];
+    const size_t bytes = exchange_->packet_bytes(gradients.size(), 0);
+    if (packet.bytes() < bytes) packet = Buffer(bytes);
+    return exchange_->pack(gradients, 0, {packet.data(), bytes});
+  }
+
   // ------------------------------------------------------------------------------------ servers
 
-  // One update per push of every worker; gradients are added in the order of ranks.
+  // One update per push of every worker. Segment by segment: gradients are added in the order of
+  // ranks while those of the next segment arrive, and the new weights are sent without waiting.
   void serve_together(Worker& worker, std::span<float> weights) {
     Communicator& ranks = worker.groups.data;
-    const Received arriving(worker.device, workers_ > 1 ? weights.size_bytes() : 0);
-    for (;;) {
-      Push push;
-      Reply reply{.version = ++version_};
-      int done = 0;
-      for (int from = 0; from < workers_; ++from) {
-        ranks.receive(bytes_to_fill(push), from, push_tag).wait();
-        if (push.done) {
-          ++done;
-          continue;
-        }
-        reply.stop = reply.stop || push.stop;
-        receive(ranks, from == 0 ? gradients_ : arriving, from);
-        if (from > 0) worker.device.add(gradients_.floats(), arriving.floats());
+    const auto count = static_cast<size_t>(workers_);
+    const int64_t largest = divided_up(static_cast<int64_t>(weights.size()), segments_);
+    std::vector<ArrivingGradients> arriving;  // of each worker, for segments in turn
+    for (size_t i = 0; i < count * static_cast<size_t>(std::min<int64_t>(2, segments_)); ++i)
+      arriving.emplace_back(worker.device, *exchange_, static_cast<size_t>(largest));
+    const auto from_workers = [&](int64_t i) {
+      return std::span(arriving).subspan(static_cast<size_t>(i % 2) * count, count);
+    };
+    const auto receive = [&](int64_t i) {
+      for (int from = 0; i < segments_ && from < workers_; ++from)
+        from_workers(i)[static_cast<size_t>(from)].receive(
+            ranks, from, tag_of(gradient_tag, i), segment(weights, i).size(), weights.size());
+    };
+    Push push;
+    Reply reply;
+    std::vector<std::deque<Request>> sent(count);  // to each worker
+    while (begin_update(ranks, push, reply)) {
+      receive(0);
+      for (int to = 0; to < workers_; ++to)
+        sent[static_cast<size_t>(to)].push_back(ranks.send(bytes_to_send(reply), to, reply_tag));
+      for (int64_t i = 0; i < segments_; ++i) {
+        receive(i + 1);
+        const std::span<float> sum = from_workers(i).front().wait();
+        for (ArrivingGradients& others : from_workers(i).subspan(1))
+          worker.device.add(sum, others.wait());
+        const std::span<float> updated = segment(weights, i);
+        const auto begin = static_cast<size_t>(updated.data() - weights.data());
+        shard_optimizer_->update(updated, sum, begin, static_cast<float>(push.rate), 1);
+        const ConstBytes message = std::as_bytes(download(worker, updated));
+        for (int to = 0; to < workers_; ++to)
+          send_in_turn(ranks, sent[static_cast<size_t>(to)], i, message, to, weights_tag);
       }
-      if (done == workers_) return;
-      ENSURE(done == 0);  // all workers make the same number of steps
-      shard_optimizer_->step(weights, gradients_.floats(), static_cast<float>(push.rate), 1);
-      const std::span<const float> sent = download_shard(worker);
-      for (int to = 0; to < workers_; ++to) send_weights(ranks, to, reply, sent);
+      for (std::deque<Request>& requests : sent) wait_for_all(requests);
     }
+  }
+
+  // Receives the headers of all workers. Returns false if they are done.
+  bool begin_update(Communicator& ranks, Push& push, Reply& reply) {
+    reply = {.version = version_ + 1};
+    int done = 0;
+    for (int from = 0; from < workers_; ++from) {
+      ranks.receive(bytes_to_fill(push), from, push_tag).wait();
+      done += push.done;
+      reply.stop = reply.stop || push.stop;
+    }
+    if (done == workers_) return false;
+    ENSURE(done == 0);  // all workers make the same number of steps
+    ++version_;
+    shard_optimizer_->begin_step();
+    return true;
   }
 
   void serve_each(Worker& worker, std::span<float> weights) {
     Communicator& ranks = worker.groups.data;
+    ArrivingGradients arriving(worker.device, *exchange_, weights.size());
     std::vector<int64_t> pushed(static_cast<size_t>(workers_), 0);
     std::vector<bool> working(static_cast<size_t>(workers_), true);
     std::vector<int> held;  // too far ahead: their reply is delayed
@@ -206,8 +264,8 @@ class ParameterServer final : public Strategy {
       if (push.done) {
         working[static_cast<size_t>(from)] = false;
       } else {
-        receive(ranks, gradients_, from);
-        shard_optimizer_->step(weights, gradients_.floats(), static_cast<float>(push.rate),
+        arriving.receive(ranks, from, gradient_tag, weights.size(), weights.size());
+        shard_optimizer_->step(weights, arriving.wait(), static_cast<float>(push.rate),
                                static_cast<float>(push.clip_scale));
         const int64_t staleness = version_ - push.version;
         staleness_sum_ += staleness;
@@ -219,48 +277,46 @@ class ParameterServer final : public Strategy {
       }
       std::erase_if(held, [&](int rank) {
         if (too_far(rank)) return false;
-        send_weights(ranks, rank, {.version = version_}, download_shard(worker));
+        const Reply reply{.version = version_};
+        Request head = ranks.send(bytes_to_send(reply), rank, reply_tag);
+        ranks.send(std::as_bytes(download(worker, weights)), rank, weights_tag).wait();
+        head.wait();
         return true;
       });
     }
   }
 
-  void receive(Communicator& ranks, const Received& into, int from) {
-    if (exchange_->compresses()) {
-      ranks.receive(packet_, from, gradient_tag).wait();
-      exchange_->unpack(packet_, into.mirror.floats(), 0);
-    } else {
-      ranks.receive(std::as_writable_bytes(into.mirror.floats()), from, gradient_tag).wait();
-    }
-    into.mirror.upload();
-  }
-  size_t packet_bytes(std::span<const float> gradients) const {
-    return exchange_->packet_bytes(gradients.size(), 0);
+  // A part of the weights in host memory.
+  static std::span<const float> download(const Worker& worker, std::span<const float> weights) {
+    const size_t begin = static_cast<size_t>(weights.data() - worker.parameters.weights().data());
+    return worker.parameters.weights_on_host().download(begin, weights.size());
   }
 
-  // This server's weights in host memory.
-  std::span<const float> download_shard(const Worker& worker) const {
-    const int64_t all = static_cast<int64_t>(worker.parameters.weights().size());
-    const Part part = part_of(all, config_.servers, worker.groups.data.rank() - workers_);
-    return worker.parameters.weights_on_host().download(static_cast<size_t>(part.begin),
-                                                        static_cast<size_t>(part.size()));
-  }
+  // ----------------------------------------------------------------------------------- messages
 
-  static void send_weights(Communicator& ranks, int to, const Reply& reply,
-                           std::span<const float> weights) {
-    Request head = ranks.send(bytes_to_send(reply), to, reply_tag);
-    ranks.send(std::as_bytes(weights), to, weights_tag).wait();
-    head.wait();
+  static void wait_for_first(std::deque<Request>& requests) {
+    requests.front().wait();
+    requests.pop_front();
+  }
+  static void wait_for_all(std::deque<Request>& requests) {
+    while (!requests.empty()) wait_for_first(requests);
+  }
+  // Sends segment i of a stream; `sent` has the earlier ones that may still be arriving.
+  void send_in_turn(Communicator& ranks, std::deque<Request>& sent, int64_t i, ConstBytes message,
+                    int to, Tag tag) const {
+    const int streams = std::max(workers_, static_cast<int>(config_.servers));
+    if (sent.size() >= ranks.in_flight(to)) wait_for_first(sent);
+    sent.push_back(ranks.send_segment(message, to, tag_of(tag, i), streams));
   }
 
   ParallelConfig config_;
   OptimizerConfig optimizer_config_;
   int workers_ = 0;
-  int64_t version_ = 0;  // server: number of updates; worker: version of its weights
+  int64_t segments_ = 1;  // of each shard
+  int64_t version_ = 0;   // server: number of updates; worker: version of its weights
   std::unique_ptr<Optimizer> shard_optimizer_;
-  Received gradients_;
   std::optional<GradientExchange> exchange_;
-  std::vector<std::byte> packet_;  // server: compressed gradients that arrive
+  std::vector<Buffer> packets_;  // worker: compressed gradients, for segments in turn
   int64_t pushes_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
 };
 

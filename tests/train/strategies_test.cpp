@@ -170,6 +170,42 @@ TEST_P(Ranks, TheSynchronousServerEqualsAllReduce) {
   }
 }
 
+// 14 segments per shard, more than workers push ahead, and 7.
+RunConfig with_large_shards(int64_t workers) {
+  RunConfig config = mlp(workers);
+  config.model.layers = {"dense 560 relu", "dropout 0.3", "dense 10"};
+  config.train.epochs = 2;
+  return config;
+}
+
+TEST(SynchronousServer, WithOneWorkerEqualsSerialTrainingAlsoInSegments) {
+  RunConfig config = with_large_shards(1);
+  const ParallelTraining serial(config);
+  config.parallel.strategy = "parameter-server";
+  for (const int64_t servers : {1, 2}) {
+    config.parallel.servers = servers;
+    config.parallel.ranks = 1 + servers;
+    EXPECT_EQ(ParallelTraining(config).weights[0], serial.weights[0]) << servers;
+  }
+}
+
+TEST(SynchronousServer, EqualsAllReduceInSegments) {
+  RunConfig config = with_large_shards(3);
+  for (const Compression compression : {Compression::none, Compression::bf16}) {
+    config.parallel.strategy = "all-reduce";
+    config.parallel.compress = Compression::none;
+    config.parallel.ranks = 3;
+    const ParallelTraining reduced(config);
+    config.parallel.strategy = "parameter-server";
+    config.parallel.compress = compression;
+    config.parallel.ranks = 4;
+    const ParallelTraining served(config);
+    EXPECT_LT(largest_difference(reduced.weights[0], served.weights[0]),
+              compression == Compression::none ? 1e-5 : 0.02);
+    for (const auto& replica : served.weights) EXPECT_EQ(replica, served.weights[0]);
+  }
+}
+
 TEST(AsynchronousServer, WithOneWorkerEqualsSerialTraining) {
   for (const char* optimizer : {"sgd", "adam"}) {
     RunConfig config = mlp(1);

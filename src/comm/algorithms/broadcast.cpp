@@ -109,7 +109,7 @@ Task broadcast_by_messages(Channel& ranks, Bytes data, int root, int tag) {
         leaving.pop_front();
       }
       leaving.push_back(i > 0 && way == BroadcastWay::chain
-                            ? ranks.send_next(segment(i), rank_at(child), tag)
+                            ? ranks.send_segment(segment(i), rank_at(child), tag, 1)
                             : ranks.send(segment(i), rank_at(child), tag));
     }
   }

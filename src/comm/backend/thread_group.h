@@ -41,9 +41,9 @@ class ThreadSimulation {
   virtual void catch_up() = 0;  // lets simulated time pass for what the calling rank has spent
   virtual void changed() = 0;   // wakes waiting ranks, which poll again
   virtual void wait_for_change() = 0;
-  // Spends the time of the calling rank's share of an operation on `bytes` bytes. False: no data
-  // need be moved.
-  virtual bool spend(Collective operation, size_t bytes) = 0;
+  // Spends the time of the calling rank's share of an operation on `bytes` bytes, which are part of
+  // `whole` bytes. False: no data need be moved.
+  virtual bool spend(Collective operation, size_t bytes, size_t whole) = 0;
 };
 
 // State shared by the ranks of a group.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -53,8 +54,8 @@ class ThreadOperation : public Operation {
     if (group_.simulation) group_.simulation->changed();
   }
   // Whether data must be moved. In a simulation, spends the time of the operation.
-  bool moves(Collective operation, size_t bytes) {
-    return !group_.simulation || group_.simulation->spend(operation, bytes);
+  bool moves(Collective operation, size_t bytes, size_t whole) {
+    return !group_.simulation || group_.simulation->spend(operation, bytes, whole);
   }
 
   ThreadGroup& group_;
@@ -85,7 +86,7 @@ class MeetingOperation final : public ThreadOperation {
       return false;
     }
     if (share_) {
-      if (moves(name_, bytes_)) share_(meeting_->posts);
+      if (moves(name_, bytes_, bytes_)) share_(meeting_->posts);
       share_ = nullptr;
       meeting_->done.fetch_add(1, std::memory_order_acq_rel);
       changed();
@@ -151,8 +152,16 @@ constexpr int anyone = -1;
 
 class ReceiveOperation final : public ThreadOperation {
  public:
-  ReceiveOperation(ThreadGroup& group, Bytes data, int me, int from, int tag, int* sender)
-      : ThreadOperation(group), data_(data), me_(me), from_(from), tag_(tag), sender_(sender) {}
+  // `whole`: bytes of the stream that the message belongs to.
+  ReceiveOperation(ThreadGroup& group, Bytes data, size_t whole, int me, int from, int tag,
+                   int* sender)
+      : ThreadOperation(group),
+        data_(data),
+        whole_(whole),
+        me_(me),
+        from_(from),
+        tag_(tag),
+        sender_(sender) {}
 
   bool advance() override {
     catch_up();
@@ -175,7 +184,7 @@ class ReceiveOperation final : public ThreadOperation {
     ENSURE(message.data.size() == data_.size());
     box.messages.erase(found);
     if (group_.simulation) lock.unlock();  // others run while this rank spends time
-    if (moves(Collective::receive, data_.size()) && !data_.empty())
+    if (moves(Collective::receive, data_.size(), whole_) && !data_.empty())
       std::memcpy(data_.data(), message.data.data(), data_.size());
     if (sender_) *sender_ = message.from;
     message.taken->store(true, std::memory_order_release);
@@ -187,6 +196,7 @@ class ReceiveOperation final : public ThreadOperation {
 
  private:
   Bytes data_;
+  size_t whole_;
   int me_, from_, tag_;
   int* sender_;
   uint64_t looked_at_ = UINT64_MAX;  // value of `posted` at the last search
@@ -309,20 +319,26 @@ class ThreadCommunicator final : public Communicator {
     return meet(Collective::barrier, 0, {}, [](const std::vector<Post>&) {});
   }
 
+  // Nothing is on its way: receivers copy from the sender's memory.
+  size_t in_flight(int) const override { return std::numeric_limits<size_t>::max(); }
   Request send(ConstBytes data, int to, int tag) override {
     return {std::make_unique<SendOperation>(*group_, data, rank_, to, tag),
             {"send", data.size(), rank_},
             group_->timeout};
   }
   Request receive(Bytes data, int from, int tag) override {
-    return {std::make_unique<ReceiveOperation>(*group_, data, rank_, from, tag, nullptr),
+    return receive_segment(data, from, tag, data.size());
+  }
+  Request receive_segment(Bytes data, int from, int tag, size_t whole) override {
+    return {std::make_unique<ReceiveOperation>(*group_, data, whole, rank_, from, tag, nullptr),
             {"receive", data.size(), rank_},
             group_->timeout};
   }
   Request receive_any(Bytes data, int tag, int& from) override {
-    return {std::make_unique<ReceiveOperation>(*group_, data, rank_, anyone, tag, &from),
-            {"receive", data.size(), rank_},
-            group_->timeout};
+    return {
+        std::make_unique<ReceiveOperation>(*group_, data, data.size(), rank_, anyone, tag, &from),
+        {"receive", data.size(), rank_},
+        group_->timeout};
   }
 
   std::unique_ptr<Communicator> split(int color, int key) override {

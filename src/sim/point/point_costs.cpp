@@ -86,7 +86,10 @@ StepCost PointCosts::at(int node, int rank_of_node) {
 }
 
 StepCost PointCosts::of_rank(int rank) {
-  return at(rank / point_.per_node, rank % point_.per_node);
+  StepCost cost = at(rank / point_.per_node, rank % point_.per_node);
+  if (rank >= training_ranks_ && cost.whole_update > 0)  // a server updates all rows
+    cost.update = cost.whole_update * static_cast<double>(costs_.parameters);
+  return cost;
 }
 
 StepCost PointCosts::of_slowest_rank(int node) { return at(node, places(node).slowest()); }

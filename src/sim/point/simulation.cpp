@@ -191,7 +191,7 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
                                       ? cost.whole_update
                                       : cost.update / static_cast<double>(costs_.parameters);
   expect_untouched_buffers();
-  run_analytically(job, {update_per_float, cost.add}, rank_main);
+  run_analytically(job, {traits.servers, update_per_float, cost.add}, rank_main);
   outcomes.resize(1);
   return outcomes;
 }

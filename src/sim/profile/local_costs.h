@@ -23,8 +23,9 @@ class LocalCosts {
   // from the whole because large arrays do not fit the caches and take longer per byte.
   double receive_part(Collective operation, double whole, double part) const {
     if (whole <= 0) return 0;
-    const double sums = operation == Collective::broadcast ? 0 : add(whole / 2);
-    return std::max(0.0, receive(operation, whole) - sums) * part / whole;
+    const bool sums = operation == Collective::all_reduce || operation == Collective::reduce;
+    const double adding = sums ? add(whole / 2) : 0;
+    return std::max(0.0, receive(operation, whole) - adding) * part / whole;
   }
   // Fixed cost of a call for each rank, independent of the size.
   double call(Collective operation) const {

@@ -1,6 +1,7 @@
 #include "sim/engine/analytic/analytic.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "base/error.h"
@@ -15,7 +16,6 @@ class AnalyticTime final : public VirtualClock {
   explicit AnalyticTime(double speed) : speed_(speed) {}
   double seconds() const override { return now_; }
   void spend(double seconds) override { now_ += seconds / speed_; }
-  double after(double waiting, double work) const { return now_ + waiting + work / speed_; }
   void reach(double moment) { now_ = std::max(now_, moment); }
 
  private:
@@ -60,6 +60,45 @@ class RoundsOperation final : public Operation {
   size_t at_ = 0;
   int64_t done_ = 0;
   double ends_ = -1;
+};
+
+// A message that arrives at a known moment and costs its receiver some work.
+class ArrivalOperation final : public Operation {
+ public:
+  ArrivalOperation(double moment, double work, AnalyticTime& time)
+      : moment_(moment), work_(work), time_(time) {}
+
+  bool advance() override {
+    if (time_.seconds() < moment_) return false;
+    time_.spend(work_);
+    return true;
+  }
+  bool block() override {
+    time_.reach(moment_);
+    return true;
+  }
+  bool met() const override { return true; }
+  std::string missing() override { return ""; }
+  double now() const override { return time_.seconds(); }
+
+ private:
+  double moment_, work_;
+  AnalyticTime& time_;
+};
+
+// When a server has received, applied and sent a segment; each stage handles one at a time.
+class ServerStages {
+ public:
+  // Returns when the weights arrive at the workers.
+  double pass(const ClosedForms::Served& served, double pushed) {
+    received_ = std::max(pushed + served.latency, received_) + served.in;
+    applied_ = std::max(received_, applied_) + served.server;
+    sent_ = std::max(applied_, sent_) + served.out;
+    return sent_ + served.latency;
+  }
+
+ private:
+  double received_ = 0, applied_ = 0, sent_ = 0;  // moments, of the last segment
 };
 
 class AnalyticCommunicator final : public Communicator {
@@ -110,28 +149,23 @@ class AnalyticCommunicator final : public Communicator {
   }
   Request barrier() override { return start(forms_.meeting()); }
 
-  // Parameter servers: gradients are pushed and weights of the same size pulled. Replies are
-  // smaller.
-  Request send(ConstBytes data, int, int) override {
-    pushed_ = data.size();
-    worked_ = time_.seconds() - pulled_;
-    asked_ = false;
+  // Synchronous parameter servers: segments of gradients are pushed and those of weights pulled.
+  // Servers are the same, so all weights of a segment arrive like those of the first server.
+  Request send(ConstBytes, int, int) override { return {}; }
+  Request send_segment(ConstBytes data, int to, int, int) override {
+    if (is_first_server(to)) pushed_.push_back({static_cast<double>(data.size()), time_.seconds()});
     return {};
   }
-  Request receive(Bytes data, int, int) override {
-    const ClosedForms::Served served =
-        forms_.served(static_cast<double>(pushed_), static_cast<double>(data.size()), costs_);
-    if (data.size() + sizeof(float) < pushed_) return start({served.head});
-    if (std::exchange(asked_, true)) return start({served.pull});  // from another server
-    // Servers take pushes in the order of ranks, once the last worker has its weights; that worker
-    // then takes as long as this one to compute its gradients.
-    Round update = served.update;
-    update.latency = std::max(update.latency + std::max(0.0, servers_free_ - time_.seconds()),
-                              servers_free_ + worked_ + served.push - time_.seconds());
-    const double updated = time_.after(update.latency, update.processor);
-    pulled_ = updated + served.pull.latency + served.pull.transfer;
-    servers_free_ = updated + served.last_pull;
-    return start({update, served.pull});
+  Request receive(Bytes, int, int) override { return {}; }  // the reply precedes the weights
+  Request receive_segment(Bytes data, int from, int, size_t whole) override {
+    if (is_first_server(from)) {
+      const Pushed push = pushed_.front();
+      pushed_.pop_front();
+      const ClosedForms::Served served = forms_.served(push.bytes, static_cast<double>(data.size()),
+                                                       static_cast<double>(whole), costs_);
+      pulled_ = {stages_.pass(served, push.moment), served.worker};
+    }
+    return {std::make_unique<ArrivalOperation>(pulled_.moment, pulled_.work, time_), {""}, 0};
   }
   Request receive_any(Bytes, int, int&) override {
     throw UserError(
@@ -153,14 +187,20 @@ class AnalyticCommunicator final : public Communicator {
     return {std::make_unique<RoundsOperation>(std::move(rounds), time_, card_free_), {""}, 0};
   }
 
+  bool is_first_server(int rank) const { return rank == size() - costs_.servers; }
+
   ClosedForms forms_;
   ServerCosts costs_;
   AnalyticTime& time_;
   double card_free_ = 0;
-  size_t pushed_ = 0;                     // bytes of the last push
-  bool asked_ = false;                    // weights were pulled since the last push
-  double servers_free_ = 0, pulled_ = 0;  // moments
-  double worked_ = 0;                     // seconds between this rank's last pull and push
+  struct Pushed {
+    double bytes = 0, moment = 0;
+  };
+  std::deque<Pushed> pushed_;  // segments of the first server, until their weights are pulled
+  struct Pulled {
+    double moment = 0, work = 0;
+  } pulled_;  // the last segment
+  ServerStages stages_;
 };
 
 }  // namespace

@@ -4,8 +4,9 @@
 
 namespace lockstep {
 
-// Costs of a parameter server, seconds per float.
+// Synchronous parameter servers: the last ranks. Costs are in seconds per float.
 struct ServerCosts {
+  int64_t servers = 0;
   double update_per_float = 0, add_per_float = 0;
 };
 

@@ -393,30 +393,48 @@ std::vector<Round> ClosedForms::all_to_one(double bytes, Collective operation) c
   return rounds;
 }
 
-ClosedForms::Served ClosedForms::served(double pushed, double pulled,
+double ClosedForms::beyond_the_last_switch() const {
+  if (!has_uplinks()) return 0;
+  const int leaf = job_.cluster.leaf, last = job_.nodes.back() / leaf;
+  return static_cast<double>(
+      std::ranges::count_if(job_.nodes, [&](int node) { return node / leaf != last; }));
+}
+
+ClosedForms::Served ClosedForms::served(double pushed, double pulled, double shard,
                                         const ServerCosts& costs) const {
-  const double floats = pulled / sizeof(float);
-  const auto near =
-      static_cast<double>(std::count(job_.nodes.begin(), job_.nodes.end(), nodes_ - 1) - 1);
-  const double far = static_cast<double>(ranks_ - 1) - near;
+  const auto servers = static_cast<double>(costs.servers);
+  const double workers = static_cast<double>(ranks_) - servers, floats = pulled / sizeof(float);
+  const auto on_last_node =
+      static_cast<double>(std::count(job_.nodes.begin(), job_.nodes.end(), job_.nodes.back()));
+  const double near = std::max(0.0, on_last_node - servers), far = workers - near;
   const auto inside = [&](double bytes) {
-    return job_.backend == Backend::threads ? by_threads(Collective::receive, bytes)
-                                            : local(Collective::receive, bytes);
+    const double whole = shard * bytes / pulled;
+    if (job_.backend == Backend::mpi) return local_part(Collective::receive, whole, bytes);
+    Round round = by_threads(Collective::receive, whole);
+    round.processor *= bytes / whole;
+    return round;
   };
-  const Round near_push = inside(pushed), far_push = farthest(pushed), far_pull = farthest(pulled);
-  const Round& first = nodes_ > 1 ? far_pull : inside(pulled);
-  const auto wires = [&](const Round& far_message) {
-    return near * near_push.latency + far * (far_message.latency + far_message.transfer);
+  const Round near_push = inside(pushed), far_push = farthest(pushed);
+  const Round pull = far > 0 ? farthest(pulled) : inside(pulled);
+  // A server's link carries the messages of all workers, a worker's link those of all servers; an
+  // uplink those of the workers behind other switches.
+  const double flows = std::max(far, servers), behind_uplinks = beyond_the_last_switch();
+  const auto on_links = [&](double bytes) {
+    if (far <= 0) return 0.0;
+    const double own = flows * remote(1, bytes, 1).transfer;
+    return behind_uplinks > 0
+               ? std::max(own, behind_uplinks * bytes / job_.cluster.uplink.bandwidth)
+               : own;
   };
-  const double unpacking = pushed < pulled ? (near + far) * pass(pulled) : 0;
-  const double processor = near * near_push.processor + far * far_push.processor + unpacking +
-                           (near + far - 1) * costs.add_per_float * floats +
-                           costs.update_per_float * floats;
-  return {{first.latency, 0, 0, 1},
-          {wires(far_push), 0, processor, 1},
-          first,
-          wires(far_pull),
-          nodes_ > 1 ? far_push.latency + far_push.transfer : 0};
+  const double unpacking = pushed < pulled ? workers * pass(pulled) : 0;
+  const double server = near * near_push.processor + far * far_push.processor + unpacking +
+                        (workers - 1) * costs.add_per_float * floats +
+                        costs.update_per_float * floats;
+  return {.latency = pull.latency,
+          .in = on_links(pushed),
+          .out = on_links(pulled),
+          .server = server / speed_,
+          .worker = pull.processor};
 }
 
 std::vector<Round> ClosedForms::meeting() const {

@@ -34,17 +34,18 @@ class ClosedForms {
   std::vector<Round> all_to_one(double bytes, Collective operation) const;
   std::vector<Round> meeting() const;
 
-  // Synchronous servers, as seen by the first worker: a reply, all pushes and the update, its own
-  // pull; and the seconds from the update until the last worker has its weights, and of a push.
+  // All workers push a segment of a shard of `shard` bytes to a synchronous server and pull its
+  // weights. Seconds: latency of a message, gradients and weights on the busiest link, work of the
+  // server; work of a worker on a core of speed 1.
   struct Served {
-    Round head, update, pull;
-    double last_pull = 0, push = 0;
+    double latency = 0, in = 0, out = 0, server = 0, worker = 0;
   };
-  Served served(double pushed, double pulled, const ServerCosts& costs) const;
+  Served served(double pushed, double pulled, double shard, const ServerCosts& costs) const;
 
  private:
   bool is_power_of_two() const;
-  bool has_uplinks() const;    // some pairs of nodes communicate over uplinks
+  bool has_uplinks() const;               // some pairs of nodes communicate over uplinks
+  double beyond_the_last_switch() const;  // ranks, in a tree
   double busiest_way() const;  // share of all messages to a node that its busiest link carries
   double seconds(const Round& round) const;
   Round by_threads(Collective operation, double bytes) const;

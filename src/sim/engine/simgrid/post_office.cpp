@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/communicator.h"
 #include "sim/engine/engine.h"
 
 namespace lockstep {
@@ -48,6 +49,11 @@ void* some_address() {
 }
 void copy_nothing(simgrid::kernel::activity::CommImpl*, void*, size_t) {}
 
+// Small messages are. Segments of a stream are sent one after the other, whatever their size.
+bool is_sent_at_once(const PostOffice::Address& address, size_t bytes) {
+  return bytes < eager_bytes && address.tag < first_stream_tag;
+}
+
 template <class Messages>
 auto take_first(Messages& messages) {
   auto first = std::move(messages.front());
@@ -69,7 +75,7 @@ void PostOffice::End::wait() {
 
 PostOffice::End PostOffice::send(const Address& address, const std::byte* data, size_t bytes,
                                  double hidden) {
-  const bool small = bytes < eager_bytes;
+  const bool small = is_sent_at_once(address, bytes);
   Box& to = box(address, small);
   std::shared_ptr<Message> message;
   if (to.expected.empty())
@@ -86,7 +92,7 @@ PostOffice::End PostOffice::send(const Address& address, const std::byte* data, 
 }
 
 PostOffice::End PostOffice::receive(const Address& address, std::byte* data, size_t bytes) {
-  Box& from = box(address, bytes < eager_bytes);
+  Box& from = box(address, is_sent_at_once(address, bytes));
   std::shared_ptr<Message> message;
   if (from.sent.empty())
     message = from.expected.emplace_back(std::make_shared<Message>(bytes));

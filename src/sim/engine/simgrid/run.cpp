@@ -39,11 +39,13 @@ class SimulatedThreads final : public ThreadSimulation {
     waiting_.push_back(woken);
     woken->acquire();
   }
-  bool spend(Collective operation, size_t bytes) override {
+  bool spend(Collective operation, size_t bytes, size_t whole) override {
     const auto& tables = job_.profile.threads;
     const auto found = tables.find(
         to_text(operation == Collective::reduce_scatter ? Collective::reduce : operation));
-    if (found != tables.end()) mine().spend(found->second.at(static_cast<double>(bytes)));
+    const auto part = static_cast<double>(bytes), all = static_cast<double>(whole);
+    if (found != tables.end())
+      mine().spend(found->second.at(all) * (bytes < whole ? part / all : 1));
     mine().catch_up();
     return job_.moves_data || bytes <= always_moved || operation == Collective::all_gather;
   }

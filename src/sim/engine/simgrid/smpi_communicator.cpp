@@ -324,22 +324,26 @@ class SmpiCommunicator final : public MessageCommunicator {
   size_t in_flight(int to) const override {
     return group_->local(to) ? MessageCommunicator::in_flight(to) : 1;
   }
-  Request send_next(ConstBytes data, int to, int tag) override {
-    ENSURE(tag < 0);
-    return post(data, to, tag, group_->local(to) ? 0 : hidden_by_stream(to));
+  Request send_segment(ConstBytes data, int to, int tag, int streams) override {
+    if (!is_posted(tag)) return send(data, to, tag);
+    return post(data, to, tag, group_->local(to) ? 0 : hidden_by_stream(to) / streams);
   }
   Request send(ConstBytes data, int to, int tag) override {
-    if (tag < 0) return post(data, to, tag, 0);
+    if (is_posted(tag)) return post(data, to, tag, 0);
     time_.catch_up();
     const bool moves = real(data.size());
     return message<SentMessage>(*group_, moves ? data.data() : nowhere_part(data.size()),
                                 data.size(), moves, to, tag, time_);
   }
   Request receive(Bytes data, int from, int tag) override {
-    return receive_from(data, from, tag, nullptr);
+    return receive_from(data, from, tag, nullptr, cost_of(data.size(), tag));
+  }
+  Request receive_segment(Bytes data, int from, int tag, size_t whole) override {
+    const Whole stream{Collective::receive, static_cast<double>(whole)};
+    return receive_from(data, from, tag, nullptr, part_cost(data.size(), stream));
   }
   Request receive_any(Bytes data, int tag, int& from) override {
-    return receive_from(data, MPI_ANY_SOURCE, tag, &from);
+    return receive_from(data, MPI_ANY_SOURCE, tag, &from, cost_of(data.size(), tag));
   }
 
   void read_file(const std::string& path, int64_t from, Bytes into) override {
@@ -377,6 +381,10 @@ class SmpiCommunicator final : public MessageCommunicator {
   }
 
  private:
+  struct Whole {
+    Collective operation = Collective::all_reduce;
+    double bytes = 0;
+  };
   // Counts and offsets of an SMPI collective, which are ints.
   struct Layout {
     std::vector<int> counts, offsets;
@@ -407,7 +415,9 @@ class SmpiCommunicator final : public MessageCommunicator {
 
   static size_t as_index(int r) { return static_cast<size_t>(r); }
   const LocalCosts& local() const { return shared_->local; }
-  // A message of our own algorithms.
+  // Messages of our own algorithms and of streams. Those of other tags may be received from any
+  // rank, which only MPI can do.
+  static bool is_posted(int tag) { return tag < 0 || tag >= first_stream_tag; }
   Request post(ConstBytes data, int to, int tag, double hidden) {
     time_.catch_up();
     const std::byte* content = real(data.size()) ? data.data() : nullptr;
@@ -440,21 +450,23 @@ class SmpiCommunicator final : public MessageCommunicator {
   }
   double remote_cost(double bytes) const { return shared_->job.cluster.message_cpu * bytes; }
 
-  Message::Cost cost_of(int64_t bytes, int tag) const {
-    if (tag >= 0)
-      return [=, this](int from) { return received_cost(from, Collective::receive, bytes); };
-    const Whole& whole = wholes_[as_index((-tag - 1) % tags)];
+  Message::Cost cost_of(size_t bytes, int tag) const {
+    if (tag < 0) return part_cost(bytes, wholes_[as_index((-tag - 1) % tags)]);
+    const auto count = static_cast<int64_t>(bytes);
+    return [=, this](int from) { return received_cost(from, Collective::receive, count); };
+  }
+  // Of a message that is part of an operation on more bytes.
+  Message::Cost part_cost(size_t bytes, const Whole& whole) const {
     return [this, whole, part = static_cast<double>(bytes)](int from) {
       return group_->local(from) ? local().receive_part(whole.operation, whole.bytes, part)
                                  : remote_cost(part);
     };
   }
 
-  Request receive_from(Bytes data, int from, int tag, int* source) {
+  Request receive_from(Bytes data, int from, int tag, int* source, Message::Cost cost) {
     time_.catch_up();
     const bool moves = real(data.size());
-    Message::Cost cost = cost_of(static_cast<int64_t>(data.size()), tag);
-    if (tag < 0)
+    if (is_posted(tag))
       return message<PostedMessage>(
           shared_->post.receive(address(from, rank(), tag), moves ? data.data() : nullptr,
                                 data.size()),
@@ -475,10 +487,6 @@ class SmpiCommunicator final : public MessageCommunicator {
   std::shared_ptr<Shared> shared_;
   SimulatedTime& time_;
   std::unique_ptr<Group> group_;
-  struct Whole {
-    Collective operation = Collective::all_reduce;
-    double bytes = 0;
-  };
   std::array<Whole, tags> wholes_;  // of the tasks in flight, by tag
   int tasks_ = 0;
 };
