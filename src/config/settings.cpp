@@ -246,7 +246,7 @@ const std::vector<Setting>& settings() {
        false,
        0.9999999},
       {"optimizer.epsilon",
-       "adam, adamw: added to the square root",
+       "adagrad, adam, adamw: added to the square root",
        [](C& c) -> T { return &c.optimizer.epsilon; },
        {},
        0,

@@ -13,11 +13,9 @@ struct Named {
   const char* name;
   UpdateKind kind;
 };
-constexpr Named updates[] = {{"sgd", UpdateKind::sgd},
-                             {"momentum", UpdateKind::momentum},
-                             {"nesterov", UpdateKind::nesterov},
-                             {"adam", UpdateKind::adam},
-                             {"adamw", UpdateKind::adamw}};
+constexpr Named updates[] = {{"sgd", UpdateKind::sgd},           {"momentum", UpdateKind::momentum},
+                             {"nesterov", UpdateKind::nesterov}, {"adagrad", UpdateKind::adagrad},
+                             {"adam", UpdateKind::adam},         {"adamw", UpdateKind::adamw}};
 
 }  // namespace
 

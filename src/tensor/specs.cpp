@@ -27,6 +27,7 @@ int UpdateSpec::state_arrays() const {
       return 0;
     case UpdateKind::momentum:
     case UpdateKind::nesterov:
+    case UpdateKind::adagrad:
       return 1;
     case UpdateKind::adam:
     case UpdateKind::adamw:

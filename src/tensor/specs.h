@@ -125,7 +125,7 @@ struct LossSpec {
   LossKind kind = LossKind::softmax_cross_entropy;
 };
 
-enum class UpdateKind { sgd, momentum, nesterov, adam, adamw };
+enum class UpdateKind { sgd, momentum, nesterov, adagrad, adam, adamw };
 struct UpdateSpec {
   UpdateKind kind = UpdateKind::adam;
   float momentum = 0.9f;

@@ -49,6 +49,13 @@ TEST_P(Optimizers, NesterovLooksAhead) {
   EXPECT_NEAR(after({.name = "nesterov"}, {0.5f, 1.0f}), 1 - 0.095 - 0.2305, 1e-6);
 }
 
+TEST_P(Optimizers, AdagradDividesByTheRootOfAllSquares) {
+  // Squares: 0.25, then 1.25; steps of 0.1 g / root.
+  EXPECT_NEAR(after({.name = "adagrad"}, {0.5f}), 0.9, 1e-6);
+  EXPECT_NEAR(after({.name = "adagrad"}, {0.5f, -1.0f}), 0.9 + 0.1 / std::sqrt(1.25), 1e-6);
+  EXPECT_NEAR(after({.name = "adagrad"}, {0.0f}), 1, 1e-6);
+}
+
 TEST_P(Optimizers, AdamsFirstStepIsTheRateWhateverTheGradient) {
   for (const float gradient : {1e-3f, 0.5f, 100.0f})
     EXPECT_NEAR(after({.name = "adam"}, {gradient}), 0.9, 2e-6);

@@ -43,6 +43,9 @@ HWY_INLINE Vec update_one(const UpdateFactors& f, Vec w, Vec g, Vec& s0, Vec& s1
     case UpdateKind::nesterov:
       s0 = hn::MulAdd(hn::Set(d, f.momentum), s0, g);
       return hn::NegMulAdd(lr, hn::MulAdd(hn::Set(d, f.momentum), s0, g), w);
+    case UpdateKind::adagrad:
+      s0 = hn::MulAdd(g, g, s0);
+      return hn::Sub(w, hn::Div(hn::Mul(lr, g), hn::Add(hn::Sqrt(s0), hn::Set(d, f.epsilon))));
     default: {
       w = hn::Mul(w, hn::Set(d, f.shrink));
       s0 = hn::MulAdd(hn::Set(d, f.beta1), s0, hn::Mul(hn::Set(d, 1 - f.beta1), g));

@@ -91,6 +91,12 @@ class ReferenceUpdate final : public UpdateKernel {
           w -= lr * (s_.kind == UpdateKind::nesterov ? g + s_.momentum * velocity : velocity);
           break;
         }
+        case UpdateKind::adagrad: {
+          const double squares = state[0][i] + g * g;
+          state[0][i] = float(squares);
+          w -= lr * g / (std::sqrt(squares) + s_.epsilon);
+          break;
+        }
         case UpdateKind::adam:
         case UpdateKind::adamw: {
           const double m = s_.beta1 * state[0][i] + (1 - double(s_.beta1)) * g;

@@ -308,7 +308,7 @@ TEST(CpuLoss, AgreesWithTheReference) {
 
 TEST(CpuUpdate, AgreesWithTheReferenceOverSeveralSteps) {
   for (const UpdateKind kind : {UpdateKind::sgd, UpdateKind::momentum, UpdateKind::nesterov,
-                                UpdateKind::adam, UpdateKind::adamw})
+                                UpdateKind::adagrad, UpdateKind::adam, UpdateKind::adamw})
     for (const float decay : {0.0f, 0.01f}) {
       const UpdateSpec spec{.kind = kind, .weight_decay = decay};
       constexpr int64_t count = 3001;
