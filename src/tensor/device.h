@@ -28,12 +28,17 @@ class Device {
   virtual void fill(std::span<float> values, float value) = 0;
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
 
-  virtual void add(std::span<float> into, std::span<const float> from) = 0;
+  virtual void add_scaled(std::span<float> into, std::span<const float> from, float factor) = 0;
+  void add(std::span<float> into, std::span<const float> from) { add_scaled(into, from, 1); }
   virtual void scale(std::span<float> values, float factor) = 0;
-  // The sum of squares of each tensor in `values`: tensor i ends at ends[i], where the next begins.
-  // Summed in double, in an order that depends only on the tensor's length.
-  virtual void squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                             std::span<double> sums) = 0;
+  // The dot product of each tensor of `a` with that of `b`: tensor i ends at ends[i], where the
+  // next begins. Summed in double, in an order that depends only on the tensor's length.
+  virtual void dot_products(std::span<const float> a, std::span<const float> b,
+                            std::span<const size_t> ends, std::span<double> sums) = 0;
+  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
+                     std::span<double> sums) {
+    dot_products(values, values, ends, sums);
+  }
   virtual std::string description() const = 0;
 };
 

@@ -149,8 +149,8 @@ void CostedDevice::fill(std::span<float> values, float value) {
   if (inside_) inside_->fill(values, value);
 }
 
-void CostedDevice::add(std::span<float> into, std::span<const float> from) {
-  if (inside_) inside_->add(into, from);
+void CostedDevice::add_scaled(std::span<float> into, std::span<const float> from, float factor) {
+  if (inside_) inside_->add_scaled(into, from, factor);
   clock_.spend(cost_.add * static_cast<double>(into.size()));
 }
 
@@ -167,13 +167,14 @@ void CostedDevice::copy(std::span<const float> from, std::span<float> to) {
   clock_.spend((whole ? cost_.add * 2 / 3 : cost_.copy) * static_cast<double>(to.size()));
 }
 
-void CostedDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                                 std::span<double> sums) {
+void CostedDevice::dot_products(std::span<const float> a, std::span<const float> b,
+                                std::span<const size_t> ends, std::span<double> sums) {
   if (inside_)
-    inside_->squared_norms(values, ends, sums);
+    inside_->dot_products(a, b, ends, sums);
   else
     std::ranges::fill(sums, 0.0);
-  clock_.spend(of_parameters(values.size(), cost_.norm, 0));
+  const double streams = a.data() == b.data() ? 1 : 2;  // a norm reads one array
+  clock_.spend(streams * of_parameters(a.size(), cost_.norm, 0));
 }
 
 }  // namespace lockstep

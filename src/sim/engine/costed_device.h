@@ -24,11 +24,11 @@ class CostedDevice final : public HostMemoryDevice {
   void upload(std::span<const float> host, std::span<float> to) override;
   void download(std::span<const float> from, std::span<float> host) override;
   void fill(std::span<float> values, float value) override;
-  void add(std::span<float> into, std::span<const float> from) override;
+  void add_scaled(std::span<float> into, std::span<const float> from, float factor) override;
   void scale(std::span<float> values, float factor) override;
   void copy(std::span<const float> from, std::span<float> to) override;
-  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                     std::span<double> sums) override;
+  void dot_products(std::span<const float> a, std::span<const float> b,
+                    std::span<const size_t> ends, std::span<double> sums) override;
   std::string description() const override { return "simulated"; }
 
  private:

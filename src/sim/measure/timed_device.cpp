@@ -97,10 +97,10 @@ std::unique_ptr<UpdateKernel> TimedDevice::prepare(const UpdateSpec& spec) {
   return std::make_unique<TimedUpdate>(inside_.prepare(spec), clock_, updates_);
 }
 
-void TimedDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                                std::span<double> sums) {
+void TimedDevice::dot_products(std::span<const float> a, std::span<const float> b,
+                               std::span<const size_t> ends, std::span<double> sums) {
   const Lap lap(clock_, norms_);
-  inside_.squared_norms(values, ends, sums);
+  inside_.dot_products(a, b, ends, sums);
 }
 
 }  // namespace lockstep

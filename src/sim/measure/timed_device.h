@@ -22,7 +22,7 @@ class TimedDevice final : public Device {
   void forget();  // drops all samples
   const std::vector<double>& losses() const { return losses_; }
   const std::vector<double>& updates() const { return updates_; }
-  const std::vector<double>& norms() const { return norms_; }
+  const std::vector<double>& norms() const { return norms_; }  // dot_products()
 
   std::unique_ptr<Kernel> prepare(const KernelSpec& spec) override;
   std::unique_ptr<LossKernel> prepare(const LossSpec& spec) override;
@@ -36,11 +36,13 @@ class TimedDevice final : public Device {
     inside_.download(from, host);
   }
   void fill(std::span<float> values, float value) override { inside_.fill(values, value); }
-  void add(std::span<float> into, std::span<const float> from) override { inside_.add(into, from); }
+  void add_scaled(std::span<float> into, std::span<const float> from, float factor) override {
+    inside_.add_scaled(into, from, factor);
+  }
   void scale(std::span<float> values, float factor) override { inside_.scale(values, factor); }
   void copy(std::span<const float> from, std::span<float> to) override { inside_.copy(from, to); }
-  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                     std::span<double> sums) override;
+  void dot_products(std::span<const float> a, std::span<const float> b,
+                    std::span<const size_t> ends, std::span<double> sums) override;
   std::string description() const override { return inside_.description(); }
 
  private:

@@ -13,11 +13,11 @@ class CountingDevice final : public HostMemoryDevice {
   std::unique_ptr<Kernel> prepare(const KernelSpec&) override { return nullptr; }
   std::unique_ptr<LossKernel> prepare(const LossSpec&) override { return nullptr; }
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) override { return nullptr; }
-  void add(std::span<float>, std::span<const float>) override { ++adds; }
+  void add_scaled(std::span<float>, std::span<const float>, float) override { ++adds; }
   void scale(std::span<float>, float) override { ++scales; }
   void copy(std::span<const float>, std::span<float>) override { ++copies; }
-  void squared_norms(std::span<const float>, std::span<const size_t>,
-                     std::span<double> sums) override {
+  void dot_products(std::span<const float>, std::span<const float>, std::span<const size_t>,
+                    std::span<double> sums) override {
     sums[0] = ++norms;
   }
   std::string description() const override { return "counting"; }

@@ -9,15 +9,18 @@
 
 namespace lockstep {
 
-void CpuDevice::add(std::span<float> into, std::span<const float> from) {
+void CpuDevice::add_scaled(std::span<float> into, std::span<const float> from, float factor) {
   pool_.split(static_cast<int64_t>(into.size()), 1024, [&](int64_t begin, int64_t end, int) {
-    add_to(into.data() + begin, from.data() + begin, end - begin);
+    if (factor == 1)
+      add_to(into.data() + begin, from.data() + begin, end - begin);
+    else
+      lockstep::add_scaled(into.data() + begin, from.data() + begin, factor, end - begin);
   });
 }
 
 // Chunks of fixed length, added in order: the sum does not depend on the number of threads.
-void CpuDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                              std::span<double> sums) {
+void CpuDevice::dot_products(std::span<const float> a, std::span<const float> b,
+                             std::span<const size_t> ends, std::span<double> sums) {
   constexpr size_t chunk = 1 << 14;
   struct Chunk {
     size_t tensor, begin, count;
@@ -26,8 +29,9 @@ void CpuDevice::squared_norms(std::span<const float> values, std::span<const siz
   std::vector<Chunk> chunks;
   for (size_t tensor = 0, at = 0; tensor < ends.size(); ++tensor) {
     sums[tensor] = 0;
-    if (ends[tensor] - at <= chunk && values.size() <= 2 * chunk) {  // too small to split
-      sums[tensor] = sum_of_squares(values.data() + at, static_cast<int64_t>(ends[tensor] - at));
+    if (ends[tensor] - at <= chunk && a.size() <= 2 * chunk) {  // too small to split
+      sums[tensor] =
+          dot_product(a.data() + at, b.data() + at, static_cast<int64_t>(ends[tensor] - at));
       at = ends[tensor];
     }
     for (; at < ends[tensor]; at += chunks.back().count)
@@ -37,7 +41,7 @@ void CpuDevice::squared_norms(std::span<const float> values, std::span<const siz
   pool_.split(static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
       Chunk& c = chunks[static_cast<size_t>(i)];
-      c.sum = sum_of_squares(values.data() + c.begin, static_cast<int64_t>(c.count));
+      c.sum = dot_product(a.data() + c.begin, b.data() + c.begin, static_cast<int64_t>(c.count));
     }
   });
   for (const Chunk& c : chunks) sums[c.tensor] += c.sum;

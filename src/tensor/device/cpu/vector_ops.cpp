@@ -39,13 +39,13 @@ void add_scaled_array(float* HWY_RESTRICT into, const float* HWY_RESTRICT from, 
 }
 
 // Always sixteen partial sums, so that every machine adds in the same order.
-double squares(const float* values, int64_t count) {
+double dot(const float* a, const float* b, int64_t count) {
   constexpr int64_t ways = 16;
   alignas(64) double sums[ways] = {};
   int64_t i = 0;
   for (; i + ways <= count; i += ways)
-    for (int64_t j = 0; j < ways; ++j) sums[j] += double(values[i + j]) * values[i + j];
-  for (; i < count; ++i) sums[i % ways] += double(values[i]) * values[i];
+    for (int64_t j = 0; j < ways; ++j) sums[j] += double(a[i + j]) * b[i + j];
+  for (; i < count; ++i) sums[i % ways] += double(a[i]) * b[i];
   double total = 0;
   for (const double sum : sums) total += sum;
   return total;
@@ -97,7 +97,7 @@ namespace lockstep {
 HWY_EXPORT(mask_dead);
 HWY_EXPORT(add_arrays);
 HWY_EXPORT(add_scaled_array);
-HWY_EXPORT(squares);
+HWY_EXPORT(dot);
 HWY_EXPORT(sum_columns);
 HWY_EXPORT(target_name);
 
@@ -113,8 +113,8 @@ void add_scaled(float* into, const float* from, float scale, int64_t count) {
   HWY_DYNAMIC_DISPATCH(add_scaled_array)(into, from, scale, count);
 }
 
-double sum_of_squares(const float* values, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(squares)(values, count);
+double dot_product(const float* a, const float* b, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(dot)(a, b, count);
 }
 
 void column_sums(const float* matrix, int64_t rows, int64_t columns, float* sums, bool accumulate,

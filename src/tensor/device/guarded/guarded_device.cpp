@@ -112,17 +112,17 @@ void GuardedDevice::copy(std::span<const float> from, std::span<float> to) {
   inside_->copy(memory_->inside(from, "from"), memory_->inside(to, "to"));
 }
 
-void GuardedDevice::add(std::span<float> into, std::span<const float> from) {
-  inside_->add(memory_->inside(into, "into"), memory_->inside(from, "from"));
+void GuardedDevice::add_scaled(std::span<float> into, std::span<const float> from, float factor) {
+  inside_->add_scaled(memory_->inside(into, "into"), memory_->inside(from, "from"), factor);
 }
 
 void GuardedDevice::scale(std::span<float> values, float factor) {
   inside_->scale(memory_->inside(values, "values"), factor);
 }
 
-void GuardedDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                                  std::span<double> sums) {
-  inside_->squared_norms(memory_->inside(values, "values"), ends, sums);
+void GuardedDevice::dot_products(std::span<const float> a, std::span<const float> b,
+                                 std::span<const size_t> ends, std::span<double> sums) {
+  inside_->dot_products(memory_->inside(a, "a"), memory_->inside(b, "b"), ends, sums);
 }
 
 std::string GuardedDevice::description() const { return "guarded " + inside_->description(); }

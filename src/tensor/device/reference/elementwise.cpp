@@ -123,15 +123,16 @@ std::unique_ptr<Kernel> ReferenceDevice::make(const DropoutSpec& spec) {
   return std::make_unique<ReferenceDropout>(spec);
 }
 
-void ReferenceDevice::add(std::span<float> into, std::span<const float> from) {
-  for (size_t i = 0; i < into.size(); ++i) into[i] += from[i];
+void ReferenceDevice::add_scaled(std::span<float> into, std::span<const float> from, float factor) {
+  for (size_t i = 0; i < into.size(); ++i)
+    into[i] = static_cast<float>(into[i] + double(factor) * from[i]);
 }
 
-void ReferenceDevice::squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                                    std::span<double> sums) {
+void ReferenceDevice::dot_products(std::span<const float> a, std::span<const float> b,
+                                   std::span<const size_t> ends, std::span<double> sums) {
   for (size_t tensor = 0, at = 0; tensor < ends.size(); ++tensor) {
     sums[tensor] = 0;
-    for (; at < ends[tensor]; ++at) sums[tensor] += double(values[at]) * values[at];
+    for (; at < ends[tensor]; ++at) sums[tensor] += double(a[at]) * b[at];
   }
 }
 

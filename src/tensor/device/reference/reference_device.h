@@ -13,9 +13,9 @@ class ReferenceDevice final : public HostMemoryDevice {
   }
   std::unique_ptr<LossKernel> prepare(const LossSpec&) override;
   std::unique_ptr<UpdateKernel> prepare(const UpdateSpec&) override;
-  void add(std::span<float> into, std::span<const float> from) override;
-  void squared_norms(std::span<const float> values, std::span<const size_t> ends,
-                     std::span<double> sums) override;
+  void add_scaled(std::span<float> into, std::span<const float> from, float factor) override;
+  void dot_products(std::span<const float> a, std::span<const float> b,
+                    std::span<const size_t> ends, std::span<double> sums) override;
   std::string description() const override { return "reference"; }
 
  private:
