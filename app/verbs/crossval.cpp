@@ -44,6 +44,8 @@ std::string summary_table(const CrossvalSummary& s, const std::string& folder) {
       {"learning rate", fmt::format("{:.4g}", s.learning_rate)},
       {"accuracy of folds",
        fmt::format("{} ± {}", percent(s.accuracy.mean), percent(s.accuracy.deviation))},
+      {"training accuracy of folds",
+       fmt::format("{} ± {}", percent(s.train_accuracy.mean), percent(s.train_accuracy.deviation))},
       {"loss of folds", fmt::format("{:.4f} ± {:.4f}", s.loss.mean, s.loss.deviation)}};
   for (size_t n = 0; s.nodes > 1 && n < s.node_tests.size(); ++n)
     rows.push_back(

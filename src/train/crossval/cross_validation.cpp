@@ -87,7 +87,8 @@ std::optional<FoldResult> finished(const fs::path& folder, const FoldTask& task,
   const auto number = [&](const char* key) {
     return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0.0;
   };
-  return FoldResult{task, number("test_loss"), number("test_accuracy"), number("total_seconds")};
+  return FoldResult{task, number("test_loss"), number("test_accuracy"), number("train_accuracy"),
+                    number("total_seconds")};
 }
 
 // A barrier with its own time limit: other ranks may still be training folds.
@@ -319,7 +320,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
       const auto at = done_before.begin() + task;
       const auto before = std::count(done_before.begin(), at, 1),
                  after = std::count(at, done_before.end(), 1);
-      fold_done({mine, test.loss, test.accuracy, s.total_seconds},
+      fold_done({mine, test.loss, test.accuracy, s.train_accuracy, s.total_seconds},
                 {.done = task + 1 + after, .all = count, .trained = task + 1 - before});
     }
   }
@@ -341,7 +342,7 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
       summarise(gather_times(ranks, {}, config.device.threads), ranks.size(), 1, 0, 0)
           .oversubscribed;
   if (!first) return summary;
-  std::vector<double> accuracies, losses;
+  std::vector<double> accuracies, losses, train_accuracies;
   for (const FoldTask& task : plan.tasks) {
     const std::optional<FoldResult> result = finished(folder, task, config);
     summary.finished = summary.finished && result;
@@ -349,12 +350,14 @@ CrossvalSummary cross_validate(const RunConfig& config, Communicator& ranks, con
     summary.results.push_back(*result);
     accuracies.push_back(result->accuracy);
     losses.push_back(result->loss);
+    train_accuracies.push_back(result->train_accuracy);
   }
   std::stable_sort(
       summary.results.begin(), summary.results.end(),
       [](const FoldResult& a, const FoldResult& b) { return a.task.node < b.task.node; });
   summary.accuracy = mean_and_deviation(accuracies);
   summary.loss = mean_and_deviation(losses);
+  summary.train_accuracy = mean_and_deviation(train_accuracies);
   if (summary.finished) Models(config, data, clock, folder).finish(summary);
   summary.total_seconds = clock.seconds() - start;
   fs::remove(queue_file);
@@ -383,6 +386,8 @@ std::string summary_json(const CrossvalSummary& s) {
             {"combine", s.combine},
             {"fold_accuracy", s.accuracy.mean},
             {"fold_accuracy_deviation", s.accuracy.deviation},
+            {"train_accuracy", s.train_accuracy.mean},
+            {"train_accuracy_deviation", s.train_accuracy.deviation},
             {"fold_loss", s.loss.mean},
             {"fold_loss_deviation", s.loss.deviation},
             {"test_loss", s.test ? Json(s.test->loss) : Json()},
@@ -396,6 +401,7 @@ std::string summary_json(const CrossvalSummary& s) {
                                {"fold", r.task.fold},
                                {"loss", r.loss},
                                {"accuracy", r.accuracy},
+                               {"train_accuracy", r.train_accuracy},
                                {"seconds", r.seconds}});
   }
   json["fold_seconds"] = work;  // sum over all folds

@@ -23,6 +23,7 @@ struct FoldTask {
 struct FoldResult {
   FoldTask task;
   double loss = 0, accuracy = 0;  // on the fold's test samples
+  double train_accuracy = 0;      // of the last epoch, on the fold's training samples
   double seconds = 0;
 };
 
@@ -40,8 +41,8 @@ struct CrossvalSummary {
   double learning_rate = 0;  // before the schedule; includes schedule.scale_with_ranks
   bool oversubscribed = false, finished = true;
   std::string model, combine;
-  std::vector<FoldResult> results;     // by node, then fold
-  MeanAndDeviation accuracy, loss;     // over all folds of all nodes
+  std::vector<FoldResult> results;                  // by node, then fold
+  MeanAndDeviation accuracy, loss, train_accuracy;  // over all folds of all nodes
   std::vector<Evaluation> node_tests;  // each node's model on the test part, if there is one
   std::optional<Evaluation> test;      // of the saved model
   double read_seconds = 0, total_seconds = 0;

@@ -108,6 +108,10 @@ TEST_F(CrossValidation, AveragesTheModelsOfNodesOrKeepsTheBest) {
   ASSERT_EQ(s.results.size(), 6u);
   ASSERT_EQ(s.node_tests.size(), 2u);
   ASSERT_TRUE(s.test);
+  double trained = 0;
+  for (const FoldResult& r : s.results) trained += r.train_accuracy / 6.0;
+  EXPECT_NEAR(s.train_accuracy.mean, trained, 1e-12);
+  EXPECT_GT(trained, 0.5);  // three classes
   // The saved model is the mean of all six.
   const SavedRun saved = load_run(folder() / "nodes");
   double expected = 0;
