@@ -59,11 +59,17 @@ std::map<std::string, Curve> read_curves(const fs::path& folder, size_t most_poi
       if (at_x && at_y) curves[curve].emplace_back(*at_x, *at_y);
     };
     add("loss", "train/global_step", "train/loss");
-    if (!line->contains("train/epoch_loss")) continue;
+    add("learning_rate", "train/global_step", "train/learning_rate");
+    add("grad_norm", "train/global_step", "train/grad_norm");
+    add("epoch", "train/global_step", "train/epoch");
+    add("global_step", "train/epoch", "train/global_step");
+    add("eval_loss", "train/global_step", "eval/loss");
+    add("eval_runtime", "train/global_step", "eval/runtime");
+    add("eval_steps_per_second", "train/global_step", "eval/steps_per_second");
+    add("eval_samples_per_second", "train/global_step", "eval/samples_per_second");
     add("epoch_loss", "train/global_step", "train/epoch_loss");
     add("accuracy", "train/epoch", "train/accuracy");
     add("seconds", "train/epoch", "train/epoch_seconds");
-    add("eval_loss", "train/epoch", "eval/loss");
   }
   if (!curves.contains("loss") && curves.contains("epoch_loss"))
     curves["loss"] = curves["epoch_loss"];

@@ -36,6 +36,7 @@ struct RunStart {
 
 struct StepReport {
   int64_t epoch = 0;                          // from 1
+  double epochs_done = 0;                     // 1.5: in the middle of the second
   int64_t step = 0;                           // within the epoch, from 1
   int64_t global_step = 0;                    // from 1
   double loss = 0;                            // of this batch
@@ -57,7 +58,8 @@ struct EpochReport {
 
 // An evaluation on the validation part in the middle of an epoch.
 struct EvaluationReport {
-  int64_t epoch = 0, global_step = 0;
+  double epochs_done = 0;
+  int64_t global_step = 0;
   Evaluation evaluation;
 };
 

@@ -151,6 +151,7 @@ void Trainer::step_done(const StepResult& r) {
   const double samples = static_cast<double>(std::max<int64_t>(1, at_.epoch_samples));
   if (at_.global_step == 1) at_.first_loss = r.loss / rows;
   observer_.step_done({.epoch = at_.epoch,
+                       .epochs_done = epochs_done(),
                        .step = r.step,
                        .global_step = at_.global_step,
                        .loss = r.loss / rows,
@@ -162,7 +163,7 @@ void Trainer::step_done(const StepResult& r) {
   const int64_t eval = config_.train.eval_every;
   if (eval > 0 && at_.global_step % eval == 0 && replica_.traits.global_results)
     if (const auto evaluation = evaluate(data_.validation.get()))
-      observer_.evaluated({at_.epoch, at_.global_step, *evaluation});
+      observer_.evaluated({epochs_done(), at_.global_step, *evaluation});
   const int64_t every = config_.train.checkpoint_every;
   if (every > 0 && at_.global_step % every == 0 && replica_.traits.global_results)
     write_checkpoint();

@@ -210,7 +210,7 @@ void RunFolder::step_done(const StepReport& r) {
   if (log_every_ == 0 || r.global_step % log_every_ != 0) return;
   log(r.global_step, MetricsLine()
                          .add("train/global_step", r.global_step)
-                         .add("train/epoch", r.epoch)
+                         .add("train/epoch", r.epochs_done)
                          .add("train/loss", r.loss)
                          .add("train/grad_norm", r.gradient_norm)
                          .add("train/learning_rate", r.learning_rate)
@@ -223,7 +223,7 @@ void RunFolder::step_done(const StepReport& r) {
 
 void RunFolder::evaluated(const EvaluationReport& r) {
   MetricsLine line;
-  line.add("train/global_step", r.global_step).add("train/epoch", r.epoch);
+  line.add("train/global_step", r.global_step).add("train/epoch", r.epochs_done);
   add_evaluation(line, r.evaluation);
   log(r.global_step, line);
 }
