@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +45,16 @@ std::string path_of(const std::string& tool) {
   return "";
 }
 
+std::string why_unequipped() {
+  if (::geteuid() != 0)
+    return "making hosts (network namespaces) needs root; 'lockstep simulate' needs no root";
+  for (const auto& [tool, package] :
+       {std::pair("ip", "iproute2"), {"tc", "iproute2"}, {"nsenter", "util-linux"}})
+    if (path_of(tool).empty())
+      return fmt::format("the tool '{}' is missing; try 'apt install {}'", tool, package);
+  return "";
+}
+
 void expect_possible(const Cluster& cluster) {
   const std::string what = fmt::format("cannot emulate cluster '{}': ", cluster.name);
   if (cluster.topology != Topology::star && cluster.topology != Topology::tree)
@@ -52,13 +63,7 @@ void expect_possible(const Cluster& cluster) {
   if (cluster.nodes() < 2 || cluster.nodes() > most_emulated_hosts)
     throw UserError("{}it has {} nodes; 2 to {} can be emulated", what, cluster.nodes(),
                     most_emulated_hosts);
-  if (::geteuid() != 0)
-    throw UserError(
-        "{}making hosts (network namespaces) needs root; 'lockstep simulate' needs no root", what);
-  for (const auto& [tool, package] :
-       {std::pair("ip", "iproute2"), {"tc", "iproute2"}, {"nsenter", "util-linux"}})
-    if (path_of(tool).empty())
-      throw UserError("{}the tool '{}' is missing; try 'apt install {}'", what, tool, package);
+  if (const std::string why = why_unequipped(); !why.empty()) throw UserError("{}{}", what, why);
 }
 
 // What the hosts have, and what of the description cannot be emulated.
@@ -224,13 +229,18 @@ void make_cluster(const Cluster& description_of, const std::string& congestion,
 
 // Never returns. Tells whoever started it how it went: an empty text, or an error.
 [[noreturn]] void keep(const Cluster& cluster, const std::string& congestion,
-                       const fs::path& folder, int report) {
+                       const fs::path& folder, int report, Lifetime lifetime, pid_t caller) {
   std::string error;
   try {
+    if (lifetime == Lifetime::of_caller) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != caller) ::_exit(1);  // it has ended in the meantime
+    }
     ::setsid();
     for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
       ::dup2(::open("/dev/null", O_RDWR | O_CLOEXEC), file);
     for (const int signal : {SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
+    ::signal(SIGTERM, SIG_DFL);  // programs may handle it
     make_cluster(cluster, congestion, folder);
   } catch (const std::exception& thrown) {
     error = thrown.what();
@@ -269,8 +279,20 @@ void forget(const fs::path& folder) {
 
 }  // namespace
 
+std::string why_no_emulation() {
+  if (std::string why = why_unequipped(); !why.empty()) return why;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0 ? 0 : 1);
+  int status = 1;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && status == 0 ? ""
+                                  : "it cannot make network namespaces; is this a container "
+                                    "without privileges?";
+}
+
 EmulatedCluster bring_up(const Cluster& cluster, const std::string& text,
-                         const std::string& congestion) {
+                         const std::string& congestion, Lifetime lifetime) {
   expect_possible(cluster);
   expect_name(cluster.name, "name of the cluster");
   if (cluster.name.size() > 50 ||
@@ -290,11 +312,11 @@ EmulatedCluster bring_up(const Cluster& cluster, const std::string& text,
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0)
     throw Failure("cannot make a pipe: {}", std::strerror(errno));
-  const pid_t keeper = ::fork();
+  const pid_t caller = ::getpid(), keeper = ::fork();
   if (keeper < 0) throw Failure("cannot start a process: {}", std::strerror(errno));
   if (keeper == 0) {
     ::close(report[0]);
-    keep(cluster, congestion, folder, report[1]);
+    keep(cluster, congestion, folder, report[1], lifetime, caller);
   }
   ::close(report[1]);
   std::string error;

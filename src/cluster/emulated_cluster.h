@@ -30,11 +30,18 @@ struct EmulatedCluster {
 
 constexpr int most_emulated_hosts = 64;
 
+// of_caller: the hosts end with the calling thread, even if it is killed.
+enum class Lifetime { until_down, of_caller };
+
+// Why this machine cannot emulate hosts: no root, a missing tool, no network namespaces; "": it
+// can.
+std::string why_no_emulation();
+
 // Makes the hosts and links that the cluster file describes. Needs root, and the tools ip, tc and
 // nsenter; a UserError says what is missing. `text`: of the file. `congestion`: TCP congestion
 // control of the hosts; empty: this machine's.
 EmulatedCluster bring_up(const Cluster& cluster, const std::string& text,
-                         const std::string& congestion);
+                         const std::string& congestion, Lifetime lifetime = Lifetime::until_down);
 
 // Ends what runs on the hosts and removes them.
 void take_down(const EmulatedCluster& cluster);
