@@ -37,6 +37,7 @@ class Case:
     uplink_mbit: float = 0
     links: str = ""        # "mixed": every other host has half the rate; "asymmetric": hosts send at half the rate
     straggler: float = 0   # speed of the last host
+    batch: int = 0         # of all ranks together; 0: that of the preset, per rank
 
     def nodes(self):
         full, half = {"cores": self.per_host}, {"cores": self.per_host}
@@ -59,6 +60,8 @@ class Case:
         words = [self.preset]
         for key, value in {"strategy": self.strategy, "bucket_mb": self.bucket_mb, "compress": self.compress}.items():
             words += ["--set", f"parallel.{key}={value}"]
+        if self.batch:
+            words += ["--set", f"train.batch={self.batch}", "--set", "parallel.batch=global"]
         if self.strategy == "average-weights":
             words += ["--set", "parallel.average=steps"]
         return words
@@ -76,6 +79,7 @@ class Case:
     def what(self):
         text = self.strategy + (f", buckets of {self.bucket_mb:g} MB" if self.bucket_mb != 1 else "")
         text += f", {self.compress}" if self.compress != "none" else ""
+        text += f", batch {self.batch} in all" if self.batch else ""
         return text + (" (emulated)" if self.emulate else "")
 
 
@@ -92,6 +96,7 @@ CASES = [
     Case(8, 40, "mlp-1", "reduce-broadcast", leaf=4, uplink_mbit=60), Case(2, 100, "mlp-1", per_host=2), Case(3, 40, "mlp-1", per_host=2),
     Case(4, 100, "cnn-690k", emulate=True), Case(8, 100, "cnn-690k", emulate=True), Case(8, 100, "cnn-690k", bucket_mb=0.25, emulate=True),
     Case(4, 100, "cnn-690k", emulate=True, straggler=0.25), Case(6, 100, "simple-cnn", emulate=True),
+    *(Case(hosts, 1000, "cnn-690k", "parameter-server", emulate=True, batch=2048) for hosts in (2, 3, 4, 5, 7)),
     Case(12, 10, "mlp-1"), Case(12, 20, "mlp-1", "reduce-broadcast"), Case(16, 10, "mlp-1"), Case(16, 50, "cnn-690k", emulate=True),
 ]
 LARGEST = {count: 0.15 if count <= 8 else 0.20 for count in range(2, 17)}
@@ -125,7 +130,7 @@ def misordered(results):
     wrong, pairs = [], 0
     for i, a in enumerate(results):
         for b in results[i + 1:]:
-            if any(a[key] != b[key] for key in ("preset", "mbit", "emulate")):
+            if any(a[key] != b[key] for key in ("preset", "mbit", "emulate", "batch")):
                 continue
             fast, slow = sorted((a, b), key=lambda r: r["measured_ms"])
             if slow["measured_ms"] > 1.1 * fast["measured_ms"]:
@@ -133,6 +138,12 @@ def misordered(results):
                 if slow["predicted_ms"] < fast["predicted_ms"]:
                     wrong.append((fast, slow))
     return wrong, pairs
+
+
+def best_hosts(results, key):
+    """Number of hosts beyond which more of them lose, where the batch of all ranks together is fixed."""
+    series = [r for r in results if r["batch"]]
+    return min(series, key=lambda r: r[key])["hosts"] if len(series) > 2 else None
 
 
 def summary(results):
@@ -144,7 +155,11 @@ def summary(results):
         text += f" 2 to 8 hosts: median error {statistics.median(few) * 100:.1f}%, largest {max(few) * 100:.1f}%."
     if many:
         text += f" 12 and 16 hosts: largest {max(many) * 100:.1f}%."
-    return text + f" Of {pairs} pairs that differ by over 10%, {pairs - len(wrong)} are in the right order."
+    text += f" Of {pairs} pairs that differ by over 10%, {pairs - len(wrong)} are in the right order."
+    if best_hosts(results, "measured_ms"):
+        text += (f" With a fixed batch of 2048 and a parameter server, more than {best_hosts(results, 'measured_ms')} hosts were slower;"
+                 f" predicted: {best_hosts(results, 'predicted_ms')}.")
+    return text
 
 
 def merged(ledger):
