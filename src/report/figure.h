@@ -19,12 +19,15 @@ struct Figure {
   struct Series {
     std::string name;
     std::vector<Point> points;
-    bool dashed = false;  // the ideal line
+    bool dashed = false;     // the ideal line
+    bool published = false;  // values of a document: diamonds in the colour of the series before
   };
   std::string title, x_label, y_label;
   std::vector<std::string> names;  // of x = 0, 1, 2, ...; not empty: bars instead of curves
   std::vector<Series> series;
-  std::string note;  // what the reader must know to compare the points
+  std::string note;          // what the reader must know to compare the points
+  bool from_zero = true;     // the y axis begins at 0; otherwise bars become markers
+  bool logarithmic = false;  // the y axis, if all values are above 0
 };
 
 // Writes the figure as .svg or .png, by the extension of the file.

@@ -68,6 +68,7 @@ class Drawing {
 
   void find_range() {
     low_x_ = 1e300, high_x_ = -1e300, high_y_ = -1e300;
+    if (!f_.from_zero || f_.logarithmic) low_y_ = 1e300;
     for (const auto& series : f_.series)
       for (const auto& p : series.points) {
         low_x_ = std::min(low_x_, p.x);
@@ -77,10 +78,17 @@ class Drawing {
       }
     if (bars()) low_x_ = -0.6, high_x_ = static_cast<double>(f_.names.size()) - 0.4;
     if (low_x_ > high_x_) low_x_ = 0, high_x_ = 1;
-    if (high_y_ < low_y_) high_y_ = low_y_ + 1;
+    if (high_y_ < low_y_) low_y_ = std::min(low_y_, 1.0), high_y_ = low_y_ + 1;
     widen(low_x_, high_x_, 0.5);
+    if (f_.logarithmic) {
+      low_y_ /= 1.3;
+      high_y_ *= 1.3;
+      return;
+    }
     widen(low_y_, high_y_, 1);
-    high_y_ += (high_y_ - low_y_) * 0.08;
+    const double margin = (high_y_ - low_y_) * 0.08;
+    high_y_ += margin;
+    if (!f_.from_zero) low_y_ -= margin;
   }
   // Widens a range that is empty, or tiny compared to its ends, so that it can be divided by.
   static void widen(double& low, double& high, double least) {
@@ -94,12 +102,27 @@ class Drawing {
     return left + (value - low_x_) / (high_x_ - low_x_) * (width - left - right);
   }
   double y(double value) const {
-    return height - bottom - (value - low_y_) / (high_y_ - low_y_) * (height - top - bottom);
+    const double share = f_.logarithmic ? (std::log(value) - std::log(low_y_)) /
+                                              (std::log(high_y_) - std::log(low_y_))
+                                        : (value - low_y_) / (high_y_ - low_y_);
+    return height - bottom - share * (height - top - bottom);
+  }
+  std::vector<double> marks_of_y() const {
+    if (!f_.logarithmic) return ticks(low_y_, high_y_, 5);
+    const double first = std::floor(std::log10(low_y_)), last = std::log10(high_y_);
+    const double decades = last - first, stride = std::ceil(decades / 8);
+    std::vector<double> all;
+    for (double exponent = first; exponent <= last; exponent += stride)
+      for (const double times : {1.0, 2.0, 5.0})
+        if (const double value = std::pow(10, exponent) * times;
+            value >= low_y_ && value <= high_y_ && (times == 1 || decades <= 4))
+          all.push_back(value);
+    return all;
   }
 
   void axes() {
     cairo_set_line_width(c_, 1);
-    for (const double value : ticks(low_y_, high_y_, 5)) {
+    for (const double value : marks_of_y()) {
       canvas_.colour(0.88, 0.88, 0.88);
       canvas_.line(left, y(value), width - right, y(value));
       canvas_.colour(0.2, 0.2, 0.2);
@@ -130,8 +153,12 @@ class Drawing {
     canvas_.text(18, (top + height - bottom) / 2, f_.y_label, 13, 0.5, -M_PI / 2);
   }
 
+  // Published series have the colour of the series that they follow.
   const Colour& colour_of(size_t s) const {
-    return f_.series[s].dashed ? colours[6] : colours[s % 6];
+    if (f_.series[s].dashed) return colours[6];
+    size_t ours = 0;
+    for (size_t i = 0; i <= s; ++i) ours += !f_.series[i].published && !f_.series[i].dashed;
+    return colours[ours == 0 ? s % 6 : (ours - 1) % 6];
   }
   void use_colour(size_t s) {
     const Colour& c = colour_of(s);
@@ -165,30 +192,61 @@ class Drawing {
     }
   }
 
+  void diamond(double at_x, double at_y) {
+    constexpr double size = 5.5;
+    cairo_move_to(c_, at_x, at_y - size);
+    cairo_line_to(c_, at_x + size, at_y);
+    cairo_line_to(c_, at_x, at_y + size);
+    cairo_line_to(c_, at_x - size, at_y);
+    cairo_close_path(c_);
+    cairo_save(c_);
+    canvas_.colour(1, 1, 1);
+    cairo_fill_preserve(c_);
+    cairo_restore(c_);
+    cairo_set_line_width(c_, 1.6);
+    cairo_stroke(c_);
+  }
+
   void draw_curve(size_t s) {
     const Figure::Series& series = f_.series[s];
     use_colour(s);
-    cairo_set_line_width(c_, 2);
-    const double dashes[] = {6, 5};
-    cairo_set_dash(c_, dashes, series.dashed ? 2 : 0, 0);
+    cairo_set_line_width(c_, series.published ? 1.2 : 2);
+    const double dashes[] = {6, 5}, dots[] = {2, 3};
+    cairo_set_dash(c_, series.published ? dots : dashes, series.dashed || series.published ? 2 : 0,
+                   0);
     for (size_t i = 0; i < series.points.size(); ++i)
       (i == 0 ? cairo_move_to : cairo_line_to)(c_, x(series.points[i].x), y(series.points[i].y));
     cairo_stroke(c_);
     cairo_set_dash(c_, nullptr, 0, 0);
     for (const Figure::Point& p : series.points) {
       spread(x(p.x), p);
-      if (!series.dashed && p.kind) sign(x(p.x), y(p.y), *p.kind);
+      if (series.published)
+        diamond(x(p.x), y(p.y));
+      else if (!series.dashed && p.kind)
+        sign(x(p.x), y(p.y), *p.kind);
     }
   }
 
-  // Measured: filled; oversubscribed or on emulated hosts: hollow; simulated: pale.
+  // Measured: filled; oversubscribed or on emulated hosts: hollow; simulated: pale. Published
+  // values are diamonds at their places. If the axis does not begin at 0, bars would mislead:
+  // markers.
   void draw_bars(size_t s) {
-    const double count = static_cast<double>(f_.series.size());
+    if (f_.series[s].published || !f_.from_zero) {
+      use_colour(s);
+      for (const Figure::Point& p : f_.series[s].points) {
+        spread(x(p.x), p);
+        f_.series[s].published ? diamond(x(p.x), y(p.y))
+                               : sign(x(p.x), y(p.y), p.kind.value_or(RunKind::measured));
+      }
+      return;
+    }
+    const auto count = static_cast<double>(std::count_if(
+        f_.series.begin(), f_.series.end(), [](const auto& t) { return !t.published; }));
     const double each = 0.72 / count * (x(1) - x(0));
     for (const Figure::Point& p : f_.series[s].points) {
       const Colour& c = colour_of(s);
       const double from = x(p.x) + (static_cast<double>(s) - count / 2) * each;
-      const double base = y(std::max(0.0, low_y_));
+      const double base = f_.logarithmic ? height - bottom : y(std::max(0.0, low_y_));
       cairo_set_line_width(c_, 1.5);
       cairo_rectangle(c_, from + 1, std::min(y(p.y), base), each - 2, std::abs(base - y(p.y)));
       const RunKind kind = p.kind.value_or(RunKind::measured);
@@ -227,8 +285,12 @@ class Drawing {
       canvas_.text(at + 15, row, name, 12, 0);
       use_colour(s);
       cairo_set_line_width(c_, 1.5);
-      cairo_rectangle(c_, at, row - 9, 10, 10);
-      f_.series[s].dashed ? cairo_stroke(c_) : cairo_fill(c_);
+      if (f_.series[s].published) {
+        diamond(at + 5, row - 4);
+      } else {
+        cairo_rectangle(c_, at, row - 9, 10, 10);
+        f_.series[s].dashed ? cairo_stroke(c_) : cairo_fill(c_);
+      }
       at += wide;
     }
     std::string signs;
@@ -236,7 +298,7 @@ class Drawing {
       if (has(kind)) signs += (signs.empty() ? "hollow: " : " or ") + std::string(kind_name(kind));
     if (has(RunKind::simulated))
       signs += std::string(signs.empty() ? "" : ", ") +
-               (bars() ? "pale: simulated" : "squares: simulated");
+               (bars() && f_.from_zero ? "pale: simulated" : "squares: simulated");
     if (!signs.empty() && !f_.note.empty()) signs += "; ";
     canvas_.colour(0.35, 0.35, 0.35);
     canvas_.text(left, height - 10, canvas_.fitted(signs + f_.note, 11, width - left - 6), 11, 0);

@@ -47,7 +47,19 @@ const noteOf = (chart, simulated) => {
     ...(chart.note ? [chart.note] : [])];
   return words.length ? [htmlNode("div", { class: "quiet note" }, words.join("; "))] : [];
 };
-const colour = (series, i) => `var(--c${series.dashed ? 6 : i % 6})`;
+// Published series have the colour of the series that they follow.
+const colour = (series, i, all = []) => {
+  const ours = all.slice(0, i + 1).filter((s) => !s.published && !s.dashed).length;
+  return `var(--c${series.dashed ? 6 : (ours ? ours - 1 : i) % 6})`;
+};
+const diamond = (x, y, stroke, svg) => svgNode("path", { d: `M${x} ${y - 5.5}L${x + 5.5} ${y}L${x} ${y + 5.5}L${x - 5.5} ${y}Z`, fill: "var(--ground)", stroke, "stroke-width": 1.5 }, svg);
+// Marks of a logarithmic axis: 1, 2 and 5 per decade, or only some powers of ten.
+const logTicks = (low, high) => {
+  const first = Math.floor(Math.log10(low)), last = Math.log10(high), all = [];
+  for (let e = first; e <= last; e += Math.ceil((last - first) / 8))
+    for (const n of last - first > 4 ? [1] : [1, 2, 5]) if (n * 10 ** e >= low && n * 10 ** e <= high) all.push(n * 10 ** e);
+  return all;
+};
 
 function frame(title) {
   const figure = htmlNode("figure", {}, htmlNode("figcaption", {}, title));
@@ -60,7 +72,12 @@ function legendOf(series, redraw) {
   const box = htmlNode("div", { class: "legend" });
   series.forEach((s, i) => {
     const swatch = htmlNode("i", {});
-    swatch.style.background = colour(s, i);
+    if (s.published) swatch.style.cssText = `border: 1.5px solid ${colour(s, i, series)}; rotate: 45deg; background: none`;
+    else swatch.style.background = colour(s, i, series);
+    if (!redraw) {
+      box.append(htmlNode("span", {}, swatch, " " + s.name));
+      return;
+    }
     const button = htmlNode("button", { "aria-pressed": "true", type: "button" }, swatch, s.name);
     button.onclick = () => {
       s.off = !s.off;
@@ -72,7 +89,7 @@ function legendOf(series, redraw) {
   return box;
 }
 
-// chart: {title, x, y, series: [{name, dashed, points: [[x, y, low, high, mark]]}], zero}
+// chart: {title, x, y, series: [{name, dashed, published, points: [[x, y, low, high, mark]]}], zero, log}
 function lineChart(chart) {
   const width = 480, height = 280, left = 54, right = 12, top = 12, bottom = 40;
   const title = chart.y && chart.y !== chart.title ? `${chart.title}: ${chart.y}` : chart.title;
@@ -87,14 +104,19 @@ function lineChart(chart) {
     if (!points.length) return;
     const xs = points.map((p) => p[0]), ys = points.flatMap((p) => [p[1], p[2] ?? p[1], p[3] ?? p[1]]).filter(Number.isFinite);
     let x0 = Math.min(...xs), x1 = Math.max(...xs), y0 = Math.min(...ys), y1 = Math.max(...ys);
-    if (chart.zero) y0 = Math.min(0, y0);
+    const log = chart.log && y0 > 0;
+    if (chart.zero && !log) y0 = Math.min(0, y0);
     [x0, x1] = widened(x0, x1);
-    [y0, y1] = widened(y0, y1);
-    y1 += (y1 - y0) * 0.06;
+    if (log) [y0, y1] = [y0 / 1.3, y1 * 1.3];
+    else {
+      [y0, y1] = widened(y0, y1);
+      y1 += (y1 - y0) * 0.06;
+    }
     toX = (v) => left + ((v - x0) / (x1 - x0)) * (width - left - right);
     fromX = (v) => x0 + ((v - left) / (width - left - right)) * (x1 - x0);
-    const toY = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - top - bottom);
-    for (const v of ticksOf(y0, y1, 5)) {
+    const share = (v) => (log ? (Math.log(v) - Math.log(y0)) / (Math.log(y1) - Math.log(y0)) : (v - y0) / (y1 - y0));
+    const toY = (v) => height - bottom - share(v) * (height - top - bottom);
+    for (const v of log ? logTicks(y0, y1) : ticksOf(y0, y1, 5)) {
       svgNode("line", { x1: left, x2: width - right, y1: toY(v), y2: toY(v), stroke: "var(--line)" }, svg);
       svgNode("text", { x: left - 7, y: toY(v) + 4, "text-anchor": "end" }, svg).textContent = tick(v);
     }
@@ -105,14 +127,19 @@ function lineChart(chart) {
     chart.series.forEach((s, i) => {
       if (s.off || !s.points.length) return;
       const path = s.points.filter((p) => Number.isFinite(p[1])).map((p, k) => `${k ? "L" : "M"}${toX(p[0]).toFixed(1)} ${toY(p[1]).toFixed(1)}`).join("");
-      svgNode("path", { d: path, fill: "none", stroke: colour(s, i), "stroke-width": 2, "stroke-dasharray": s.dashed ? "6 5" : "none" }, svg);
+      const ink = colour(s, i, chart.series);
+      svgNode("path", { d: path, fill: "none", stroke: ink, "stroke-width": s.published ? 1.2 : 2, "stroke-dasharray": s.dashed ? "6 5" : s.published ? "2 3" : "none" }, svg);
       for (const p of s.points) {
-        if (p[3] > p[2]) svgNode("line", { x1: toX(p[0]), x2: toX(p[0]), y1: toY(p[2]), y2: toY(p[3]), stroke: colour(s, i), "stroke-width": 1.5 }, svg);
+        if (s.published) {
+          diamond(toX(p[0]), toY(p[1]), ink, svg);
+          continue;
+        }
+        if (p[3] > p[2]) svgNode("line", { x1: toX(p[0]), x2: toX(p[0]), y1: toY(p[2]), y2: toY(p[3]), stroke: ink, "stroke-width": 1.5 }, svg);
         if (!p[4] && s.points.length > 1) continue;
         const sign = p[4] === "simulated" ? svgNode("rect", { x: toX(p[0]) - 4, y: toY(p[1]) - 4, width: 8, height: 8 }, svg)
           : svgNode("circle", { cx: toX(p[0]), cy: toY(p[1]), r: 4.5 }, svg);
-        sign.setAttribute("stroke", colour(s, i));
-        sign.setAttribute("fill", hollow.includes(p[4]) ? "var(--ground)" : colour(s, i));
+        sign.setAttribute("stroke", ink);
+        sign.setAttribute("fill", hollow.includes(p[4]) ? "var(--ground)" : ink);
       }
     });
   };
@@ -177,10 +204,13 @@ function stackedBars(chart) {
 function barChart(chart) {
   const { figure, tip } = frame(chart.title);
   const each = 20, left = 170, width = 480, count = chart.series.length, row = count * each + 10;
-  const most = Math.max(...chart.series.flatMap((s) => s.points.map((p) => Math.max(p[1], p[3] ?? 0))), 1e-30);
+  const values = chart.series.flatMap((s) => s.points.flatMap((p) => [p[1], p[2] ?? p[1], p[3] ?? p[1]]));
+  const most = Math.max(...values, 1e-30), lowest = Math.min(...values), log = chart.log && lowest > 0;
+  // Bars begin at 0; where the axis does not, markers take their place.
+  const start = log ? lowest / 1.3 : chart.zero ? 0 : lowest - (most - lowest) * 0.1, markers = !chart.zero;
   const height = chart.names.length * row + 20;
   const svg = svgNode("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
-  const toX = (v) => left + (Math.max(0, v) / most) * (width - left - 64);
+  const toX = (v) => left + Math.max(0, log ? (Math.log(v) - Math.log(start)) / (Math.log(most) - Math.log(start)) : (v - start) / (most - start || 1)) * (width - left - 64);
   chart.names.forEach((name, i) => {
     const text = name.length > 23 ? name.slice(0, 22) + "…" : name;
     svgNode("text", { x: left - 8, y: i * row + 18, "text-anchor": "end" }, svg).textContent = text;
@@ -188,10 +218,14 @@ function barChart(chart) {
   chart.series.forEach((s, k) => {
     for (const p of s.points) {
       const top = p[0] * row + 5 + k * each;
-      const bar = svgNode("rect", { x: left, y: top, width: Math.max(1, toX(p[1]) - left), height: each - 5, stroke: colour(s, k),
-        fill: colour(s, k), "fill-opacity": hollow.includes(p[4]) ? 0 : p[4] === "simulated" ? 0.35 : 1 }, svg);
+      const ink = colour(s, k, chart.series);
+      const bar = s.published ? diamond(toX(p[1]), top + 7, ink, svg)
+        : markers ? svgNode(p[4] === "simulated" ? "rect" : "circle", { ...(p[4] === "simulated" ? { x: toX(p[1]) - 4, y: top + 3, width: 8, height: 8 } : { cx: toX(p[1]), cy: top + 7, r: 4.5 }),
+          stroke: ink, fill: hollow.includes(p[4]) ? "var(--ground)" : ink }, svg)
+        : svgNode("rect", { x: left, y: top, width: Math.max(1, toX(p[1]) - left), height: each - 5, stroke: ink, fill: ink,
+          "fill-opacity": hollow.includes(p[4]) ? 0 : p[4] === "simulated" ? 0.35 : 1 }, svg);
       if (p[3] > p[2]) svgNode("line", { x1: toX(p[2]), x2: toX(p[3]), y1: top + 7, y2: top + 7, stroke: "var(--text)" }, svg);
-      svgNode("text", { x: toX(Math.max(p[1], p[3] ?? 0)) + 6, y: top + 12 }, svg).textContent = shown(p[1]);
+      svgNode("text", { x: toX(Math.max(p[1], p[3] ?? p[1])) + (s.published || markers ? 10 : 6), y: top + 12 }, svg).textContent = shown(p[1]);
       bar.onpointermove = (event) => {
         const spread = p[3] > p[2] ? ` (${shown(p[2])} to ${shown(p[3])})` : "", mark = p[4] && p[4] !== "measured" ? `, ${p[4]}` : "";
         tip.textContent = `${chart.names[p[0]]}, ${s.name}: ${shown(p[1])}${spread}${mark}`;
@@ -204,7 +238,9 @@ function barChart(chart) {
     }
   });
   svgNode("text", { x: left, y: height - 5 }, svg).textContent = chart.y;
-  figure.append(svg, ...noteOf(chart, "pale"));
+  figure.append(svg);
+  if (count > 1) figure.append(legendOf(chart.series, null));
+  figure.append(...noteOf(chart, markers ? "squares" : "pale"));
   return figure;
 }
 

@@ -16,7 +16,7 @@ function sortable(head, rows) {
   const right = head.map((_, c) => rows.some((r) => r[c] !== "") && rows.every((r) => r[c] === "" || !Number.isNaN(numberIn(r[c]))));
   const order = rows.map((_, i) => i);
   const fill = () => body.replaceChildren(...order.map((i) => htmlNode("tr", {}, ...rows[i].map((cell, c) => {
-    const mark = ["measured", "emulated hosts", "oversubscribed", "simulated", "failed", "not run"].includes(cell);
+    const mark = ["measured", "emulated hosts", "oversubscribed", "simulated", "published", "failed", "not run"].includes(cell);
     return htmlNode("td", right[c] ? { class: "number" } : {}, mark ? htmlNode("span", { class: `mark ${cell}` }, cell) : String(cell));
   }))));
   head.forEach((name, c) => {
@@ -51,7 +51,9 @@ for (const text of report.skipped) main.append(htmlNode("p", { class: "warning" 
 
 for (const study of report.studies) {
   heading(study.title);
-  main.append(sortable(study.table.head, study.table.rows), htmlNode("p", { class: "quiet" }, study.table.note), chartsOf(study.charts));
+  main.append(sortable(study.table.head, study.table.rows), htmlNode("p", { class: "quiet" }, study.table.note), 
+    ...study.grids.flatMap((grid) => [htmlNode("h3", {}, grid.title), sortable(grid.head, grid.rows), htmlNode("p", { class: "quiet" }, grid.note)]),
+    chartsOf(study.charts));
   for (const text of study.notes.split(/\n\s*\n/)) if (text.trim()) main.append(htmlNode("p", {}, text.trim()));
 }
 
@@ -63,6 +65,8 @@ if (runs.length) {
     heading("Curves");
     main.append(chartsOf(report.charts));
   }
+  if (report.more_charts.length)
+    main.append(htmlNode("details", {}, htmlNode("summary", {}, "More curves: learning rate, gradient norm, evaluation"), chartsOf(report.more_charts)));
   if (report.shares.length) {
     heading("How ranks spend their time");
     main.append(htmlNode("div", { class: "charts" }, stackedBars({ title: "Share of a step", parts: ["computing", "communication", "waiting", "loading"], rows: report.shares })));
