@@ -14,7 +14,7 @@ void ArrivingGradients::receive(Communicator& ranks, int from, int tag, size_t f
                                 size_t whole) {
   floats_ = floats;
   request_ = ranks.receive_segment(message(), from, tag,
-                                message().size() * whole / std::max<size_t>(1, floats));
+                                   message().size() * whole / std::max<size_t>(1, floats));
 }
 
 std::span<float> ArrivingGradients::wait() {

@@ -56,7 +56,8 @@ Task reduce_by_chain(Channel& ranks, std::span<float> data, int root, int tag) {
       leaving.pop_front();
     }
     const ConstBytes segment = std::as_bytes(segments.at(i));
-    leaving.push_back(i > 0 ? ranks.send_segment(segment, to, tag, 1) : ranks.send(segment, to, tag));
+    leaving.push_back(i > 0 ? ranks.send_segment(segment, to, tag, 1)
+                            : ranks.send(segment, to, tag));
   }
   for (Request& request : leaving) co_await std::move(request);
 }
