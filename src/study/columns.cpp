@@ -15,7 +15,7 @@ const std::vector<ColumnKind>& known_columns() {
       {"samples_per_second", "samples/s", "throughput of training"},
       {"test_accuracy", "test accuracy", "on the test part", true},
       {"test_loss", "test loss", "on the test part"},
-      {"train_accuracy", "train accuracy", "of the last epoch", true},
+      {"train_accuracy", "train accuracy", "of the last epoch; of folds: their mean", true},
       {"train_loss", "train loss", "of the last epoch"},
       {"fold_accuracy", "fold accuracy", "mean of the folds", true},
       {"fold_accuracy_deviation", "± folds", "standard deviation between folds", true},
@@ -29,8 +29,7 @@ const std::vector<ColumnKind>& known_columns() {
       {"speed_up", "speed-up", "T1 / Tn", false, RelativeTo::base_over},
       {"efficiency", "efficiency", "speed-up / n; weak scaling: T1 / Tn", true, RelativeTo::base},
       {"improvement", "PI %", "(T1 - Tn) / T1 × 100", false, RelativeTo::base},
-      {"gain", "gain %", "against the slowest point: (Tmax - T) / Tmax × 100", false,
-       RelativeTo::slowest},
+      {"gain", "gain %", "against the slowest point: Tmax / T × 100", false, RelativeTo::slowest},
       {"karp_flatt", "Karp-Flatt", "serial share: (1/S - 1/n) / (1 - 1/n)", false,
        RelativeTo::base},
   };

@@ -46,14 +46,6 @@ std::string base_name(const StudyResults& r) {
   return fmt::format("{} ({})", name, kind_name(*kinds.begin()));
 }
 
-// Keys and values of a point, except the scale.
-std::string rest_of(const StudyPoint& point, const std::string& scale) {
-  std::string text;
-  for (const auto& [key, value] : point.keys)
-    if (key != scale) text += (text.empty() ? "" : ", ") + short_name(key) + "=" + value;
-  return text;
-}
-
 // Smallest and largest value along a curve.
 struct Range {
   double low = 0, high = 0;
@@ -67,7 +59,7 @@ Range range_along_curves(const StudyResults& r, std::optional<double> RunRecord:
   std::map<std::string, Range> curves;
   for (const PointResult& p : r.points)
     for (const RunRecord& run : p.runs) {
-      const std::string curve = curve_of(r, p.point);
+      const std::string curve = curve_of(r, p.point, r.study.scale);
       const auto value = run.*figure;
       if (!value) return {.known = false};
       const auto [at, is_new] = curves.try_emplace(curve, Range{*value, *value});
@@ -113,11 +105,27 @@ bool has_scale(const StudyResults& r) {
   return sizes.size() > 1;
 }
 
-std::string curve_of(const StudyResults& r, const StudyPoint& point) {
-  // If the other settings of every point are different, they do not separate curves.
+std::string curve_of(const StudyResults& r, const StudyPoint& point, const std::string& x,
+                     const Selection& where) {
+  // Settings that all selected points share do not separate curves; nor do settings that are
+  // different for every point.
+  const auto selected = [&](const PointResult& p) { return is_selected(p.point, where); };
+  std::map<std::string, std::set<std::string>> values;
+  for (const PointResult& p : r.points)
+    if (selected(p))
+      for (const auto& [key, value] : p.point.keys) values[key].insert(value);
+  const auto rest = [&](const StudyPoint& p) {
+    std::string text;
+    for (const auto& [key, value] : p.keys)
+      if (key != x && values[key].size() > 1)
+        text += (text.empty() ? "" : ", ") + short_name(key) + "=" + value;
+    return text;
+  };
   std::set<std::string> rests;
-  for (const PointResult& p : r.points) rests.insert(rest_of(p.point, r.study.scale));
-  return rests.size() == r.points.size() ? "" : rest_of(point, r.study.scale);
+  for (const PointResult& p : r.points)
+    if (selected(p)) rests.insert(rest(p.point));
+  const auto count = std::count_if(r.points.begin(), r.points.end(), selected);
+  return rests.size() == static_cast<size_t>(count) ? "" : rest(point);
 }
 
 ScalingTitle scaling_title(const StudyResults& r) {

@@ -13,8 +13,10 @@ std::string title_of(const ColumnKind& column, const StudyResults& results);
 // Whether every point has a value of the study's scale, and the values differ.
 bool has_scale(const StudyResults& results);
 
-// The curve of a point, named by its settings except the scale. "": all points form one curve.
-std::string curve_of(const StudyResults& results, const StudyPoint& point);
+// The curve of a point over the values of a key, named by the settings that differ between the
+// selected points. "": they form one curve.
+std::string curve_of(const StudyResults& results, const StudyPoint& point, const std::string& x,
+                     const Selection& where = {});
 
 // "Strong scaling" only if the global batch is the same along each curve, "Weak scaling" only if
 // the batch per rank is; otherwise "Scaling" and a note that says what changes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <thread>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 #include "report/page.h"
 #include "report/run_curves.h"
 #include "report/runs_table.h"
+#include "study/figures.h"
 #include "study/report_sources.h"
 #include "study/tables.h"
 
@@ -57,23 +59,34 @@ std::string machine() {
 
 constexpr const char* steps_axis = "step";
 
-// Curves of runs: loss over steps, the others over epochs. Curves that no run has are left out.
-std::vector<Figure> runs_figures(const std::vector<RunRecord>& runs, size_t most_points) {
-  struct Kind {
-    const char *curve, *title, *x;
-  };
-  constexpr Kind kinds[] = {{"loss", "Training loss", steps_axis},
-                            {"accuracy", "Training accuracy", "epoch"},
-                            {"eval_loss", "Validation loss", "epoch"},
-                            {"seconds", "Seconds per epoch", "epoch"}};
+struct CurveKind {
+  const char *curve, *title, *x;
+};
+constexpr CurveKind main_curves[] = {{"loss", "Training loss", steps_axis},
+                                     {"eval_loss", "Validation loss", steps_axis},
+                                     {"accuracy", "Training accuracy", "epoch"},
+                                     {"seconds", "Seconds per epoch", "epoch"}};
+constexpr CurveKind more_curves[] = {
+    {"learning_rate", "Learning rate", steps_axis},
+    {"grad_norm", "Gradient norm", steps_axis},
+    {"eval_runtime", "Seconds per evaluation", steps_axis},
+    {"eval_steps_per_second", "Evaluation steps per second", steps_axis},
+    {"eval_samples_per_second", "Evaluation samples per second", steps_axis},
+    {"epoch", "Epochs", steps_axis},
+    {"global_step", "Steps", "epoch"}};
+
+// Curves of runs. Those that no run has are left out.
+std::vector<Figure> runs_figures(const std::vector<RunRecord>& runs, size_t most_points,
+                                 std::span<const CurveKind> kinds) {
   std::vector<Figure> figures;
-  for (const Kind& kind : kinds)
+  for (const CurveKind& kind : kinds)
     figures.push_back({.title = kind.title,
                        .x_label = kind.x,
                        .y_label = kind.title,
                        .names = {},
                        .series = {},
-                       .note = ""});
+                       .note = "",
+                       .from_zero = false});
   for (size_t i = 0; i < std::min(runs.size(), most_drawn); ++i) {
     const auto curves = read_curves(runs[i].path, most_points);
     for (size_t k = 0; k < figures.size(); ++k) {
@@ -102,15 +115,17 @@ Table table_of(const ReportSources& sources, const std::string& title) {
 
 // ----------------------------------------------------------------------------------------- HTML
 
-Json chart_of(const Figure& figure, bool from_zero) {
-  Json chart{{"title", figure.title}, {"x", figure.x_label},     {"y", figure.y_label},
-             {"zero", from_zero},     {"series", Json::array()}, {"note", figure.note}};
+Json chart_of(const Figure& figure) {
+  Json chart{{"title", figure.title},    {"x", figure.x_label},       {"y", figure.y_label},
+             {"zero", figure.from_zero}, {"log", figure.logarithmic}, {"series", Json::array()},
+             {"note", figure.note}};
   if (!figure.names.empty()) chart["names"] = figure.names;
   for (const Figure::Series& s : figure.series) {
     Json points = Json::array();
     for (const Figure::Point& p : s.points)
       points.push_back({p.x, p.y, p.low, p.high, p.kind ? Json(kind_name(*p.kind)) : Json()});
-    chart["series"].push_back({{"name", s.name}, {"dashed", s.dashed}, {"points", points}});
+    chart["series"].push_back(
+        {{"name", s.name}, {"dashed", s.dashed}, {"published", s.published}, {"points", points}});
   }
   return chart;
 }
@@ -124,9 +139,14 @@ Json study_of(const StudyResults& results) {
   Json json{{"title", table.caption.empty() ? results.study.name : table.caption},
             {"notes", results.study.notes},
             {"table", json_of(table)},
+            {"grids", Json::array()},
             {"charts", Json::array()}};
+  for (const auto& [name, grid] : results_grids(results)) {
+    json["grids"].push_back(json_of(grid));
+    json["grids"].back()["title"] = grid.caption;
+  }
   for (const auto& [name, figure] : results_figures(results))
-    json["charts"].push_back(chart_of(figure, true));
+    json["charts"].push_back(chart_of(figure));
   return json;
 }
 
@@ -139,13 +159,16 @@ std::string html_page(const ReportSources& sources, const std::string& title) {
             {"studies", Json::array()},
             {"table", json_of(runs_table(sources.runs, ""))},
             {"charts", Json::array()},
+            {"more_charts", Json::array()},
             {"shares", Json::array()},
             {"diagnoses", Json::array()},
             {"details", Json::array()},
             {"machine", machine()}};
   for (const StudyResults& study : sources.studies) data["studies"].push_back(study_of(study));
-  for (const Figure& figure : runs_figures(sources.runs, most_points))
-    data["charts"].push_back(chart_of(figure, false));
+  for (const Figure& figure : runs_figures(sources.runs, most_points, main_curves))
+    data["charts"].push_back(chart_of(figure));
+  for (const Figure& figure : runs_figures(sources.runs, most_points, more_curves))
+    data["more_charts"].push_back(chart_of(figure));
   for (size_t i = 0; i < std::min(sources.runs.size(), most_drawn); ++i) {
     const RunRecord& run = sources.runs[i];
     if (!run.shares.empty())
@@ -200,6 +223,7 @@ Document document_of(const ReportSources& sources, const std::string& title) {
     Table table = results_table(study);
     if (table.caption.empty()) table.caption = study.study.name;
     document.parts.emplace_back(std::move(table));
+    for (auto& [name, grid] : results_grids(study)) document.parts.emplace_back(std::move(grid));
     for (auto& [name, figure] : results_figures(study)) add_figure(std::move(figure));
     add_notes(study.study.notes, document);
   }
@@ -207,7 +231,7 @@ Document document_of(const ReportSources& sources, const std::string& title) {
   document.parts.emplace_back(narrow_runs_table(sources.runs));
   if (Table shares = shares_table(sources.runs); !shares.rows.empty())
     document.parts.emplace_back(std::move(shares));
-  std::vector<Figure> figures = runs_figures(sources.runs, 300);
+  std::vector<Figure> figures = runs_figures(sources.runs, 300, main_curves);
   if (!figures.empty()) document.parts.emplace_back(Heading{"Curves"});
   for (Figure& figure : figures) add_figure(std::move(figure));
   return document;
@@ -223,11 +247,11 @@ std::string tables(const ReportSources& sources, const std::string& title, Text 
 }
 
 Figure loss_figure(const ReportSources& sources, const std::string& title) {
-  for (Figure& figure : runs_figures(sources.runs, 300))
-    if (figure.x_label == steps_axis) {
-      figure.title = title;
-      return figure;
-    }
+  std::vector<Figure> losses = runs_figures(sources.runs, 300, std::span(main_curves).first(1));
+  if (!losses.empty()) {
+    losses.front().title = title;
+    return losses.front();
+  }
   throw UserError(
       "none of these runs has a training loss to draw (simulated ones have none); .html and .pdf "
       "show what they have");

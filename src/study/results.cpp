@@ -68,7 +68,7 @@ void derive(StudyResults& all) {
     add("speed_up", [&](double x) { return work * t1 / x; });
     add("efficiency", [&](double x) { return work * t1 / x / n; });
     add("improvement", [&](double x) { return (t1 - x) / t1 * 100; });
-    add("gain", [&](double x) { return (slowest - x) / slowest * 100; });
+    add("gain", [&](double x) { return slowest / x * 100; });
     if (n > 1) add("karp_flatt", [&](double x) { return (x / (work * t1) - 1 / n) / (1 - 1 / n); });
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -13,7 +14,7 @@ namespace {
 
 using Keys = std::vector<std::pair<std::string, TomlValue>>;
 
-constexpr std::string_view label_key = "label";
+constexpr std::string_view label_key = "label", reference_key = "reference";
 
 std::string text_of(const TomlValue& value) {
   if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
@@ -39,7 +40,6 @@ std::string made_label(const StudyPoint& point, const std::string& where) {
 
 // Throws a UserError, with the nearest valid key or value, if a configuration rejects this one.
 void check_key(const std::string& key, const std::string& value, const std::string& where) {
-  if (key == config_key) return;
   RunConfig scratch;
   try {
     set_keys(scratch, {parse_assignment(key + "=" + value)});
@@ -49,11 +49,22 @@ void check_key(const std::string& key, const std::string& value, const std::stri
   }
 }
 
+// The same for a key of a point, which may also name its configuration and its number of nodes.
+void check_point_key(const std::string& key, const std::string& value, const std::string& where) {
+  if (key == config_key) return;
+  if (key != nodes_key) return check_key(key, value, where);
+  int nodes = 0;
+  const char* const end = value.data() + value.size();
+  if (std::from_chars(value.data(), end, nodes).ptr != end || nodes < 1 || nodes > 100'000)
+    throw UserError("{}: nodes = {} is not possible; expected 1 to 100000", where,
+                    printable(value));
+}
+
 // Sections of the file. [quick] may contain the same ones.
 struct Sections {
   std::map<std::string, TomlValue> plain;  // by key
   Keys set, grid;
-  std::map<int, Keys> points, published;
+  std::map<int, Keys> points, published, figures, grids;
 };
 
 void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
@@ -75,6 +86,10 @@ void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
     numbered(rest("points."), into.points);
   else if (key.starts_with("published."))
     numbered(rest("published."), into.published);
+  else if (key.starts_with("figures."))
+    numbered(rest("figures."), into.figures);
+  else if (key.starts_with("grids."))
+    numbered(rest("grids."), into.grids);
   else
     into.plain.insert_or_assign(key, value);
 }
@@ -105,7 +120,7 @@ void add_grid(const Keys& grid, Study& study) {
                       value.where, key, list ? "an empty list" : value.type());
     if (points.size() * list->size() > most_points)
       throw UserError("{}: the grid has more than {} points", value.where, most_points);
-    for (const std::string& item : *list) check_key(key, item, value.where);
+    for (const std::string& item : *list) check_point_key(key, item, value.where);
     std::vector<StudyPoint> more;
     for (const StudyPoint& point : points)
       for (const std::string& item : *list) {
@@ -131,7 +146,7 @@ void add_points(const std::map<int, Keys>& tables, Study& study) {
         named = true;
         continue;
       }
-      check_key(key, text_of(value), value.where);
+      check_point_key(key, text_of(value), value.where);
       if (key == config_key) point.config = text_of(value);
       point.keys.emplace_back(key, text_of(value));
     }
@@ -213,6 +228,7 @@ constexpr StudyKey study_keys[] = {
     {"time", set_text<&Study::time>},
     {"more_is", set_choice<&Study::more_is>},
     {"simulate_on", set_text<&Study::simulate_on>},
+    {"simulate", set_choice<&Study::simulate>},
     {"repeats", set_count<&Study::repeats, 1>},
     {"warmup", set_count<&Study::warmup, 0>},
     {"simulate_beyond", set_count<&Study::simulate_beyond, 0>},
@@ -235,6 +251,109 @@ void set_study_key(Study& study, const std::string& key, const TomlValue& value)
   throw UserError("{}: a study has no key '{}'; {}", value.where, key, suggestion(key, known));
 }
 
+PublishedValue published_value(const std::string& key, const TomlValue& value) {
+  check_column(key, value.where);
+  if (const auto* text = std::get_if<std::string>(&value.data)) {
+    std::string digits = text->substr(0, text->find(" ("));
+    const bool percent = digits.ends_with('%');
+    if (percent) digits.pop_back();
+    std::erase(digits, ',');  // of thousands
+    double number = 0;
+    const char* const end = digits.data() + digits.size();
+    if (digits.empty() || std::from_chars(digits.data(), end, number).ptr != end ||
+        !std::isfinite(number))
+      throw UserError(
+          "{}: the published {} is '{}'; a number was expected, as the document prints it: "
+          "\"9,511.66\", \"98.80%\", \"9.28 (remark)\"",
+          value.where, key, printable(*text));
+    const bool fraction = percent && column_named(key).percentage;
+    return {fraction ? number / 100 : number, *text};
+  }
+  const auto* real = std::get_if<double>(&value.data);
+  const auto* whole = std::get_if<int64_t>(&value.data);
+  if (!real && !whole)
+    throw UserError("{}: the published {} is {}; a number was expected", value.where, key,
+                    value.type());
+  return {real ? *real : static_cast<double>(*whole), ""};
+}
+
+std::vector<std::string> list_of(const TomlValue& value) {
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value.data)) return *list;
+  return {text_of(value)};
+}
+
+// Where a table begins: the parser sorts its keys by name.
+const std::string& first_line(const Keys& keys) {
+  const auto earlier = [](const auto& a, const auto& b) {  // "line 9" is before "line 10"
+    const std::string &x = a.second.where, &y = b.second.where;
+    return x.size() != y.size() ? x.size() < y.size() : x < y;
+  };
+  return std::min_element(keys.begin(), keys.end(), earlier)->second.where;
+}
+
+// Keys of a [[figures]] or [[grids]] table: texts by name, columns, and where.KEY.
+struct DrawnKeys {
+  std::map<std::string, std::string> texts;
+  std::vector<std::string> columns;
+  Selection where;
+  std::string line;
+
+  const std::string& at(const char* key) const {
+    const auto found = texts.find(key);
+    if (found == texts.end()) throw UserError("{}: '{}' is missing", line, key);
+    return found->second;
+  }
+};
+
+DrawnKeys drawn_keys(const Keys& keys, const std::vector<std::string>& known) {
+  DrawnKeys all{.texts = {}, .columns = {}, .where = {}, .line = first_line(keys)};
+  constexpr std::string_view where = "where.";
+  for (const auto& [key, value] : keys) {
+    if (key.starts_with(where)) {
+      all.where[key.substr(where.size())] = list_of(value);
+    } else if (std::find(known.begin(), known.end(), key) == known.end()) {
+      throw UserError("{}: '{}' is not known here; {}", value.where, printable(key),
+                      suggestion(key, known));
+    } else if (key == "columns") {
+      all.columns = list_of(value);
+      for (const std::string& column : all.columns) check_column(column, value.where);
+    } else {
+      all.texts[key] = text_of(value);
+    }
+  }
+  expect_name(all.at("name"), all.line);
+  return all;
+}
+
+FigureSpec figure_of(const Keys& keys) {
+  const DrawnKeys all = drawn_keys(keys, {"name", "title", "x", "columns", "ideal"});
+  if (all.columns.empty()) throw UserError("{}: 'columns' is missing", all.line);
+  const auto wanted = all.texts.find("ideal");
+  const auto ideal =
+      wanted == all.texts.end() ? std::optional(Ideal::none) : from_text<Ideal>(wanted->second);
+  if (!ideal)
+    throw UserError("{}: ideal = \"{}\" is not known; {}", all.line, printable(wanted->second),
+                    suggestion(wanted->second, all_texts<Ideal>()));
+  return {.name = all.at("name"),
+          .title = all.at("title"),
+          .x = all.at("x"),
+          .columns = all.columns,
+          .where = all.where,
+          .ideal = *ideal};
+}
+
+GridSpec grid_of(const Keys& keys) {
+  const DrawnKeys all = drawn_keys(keys, {"name", "title", "rows", "columns", "value"});
+  if (all.columns.size() != 1) throw UserError("{}: 'columns' is one key", all.line);
+  check_column(all.at("value"), all.line);
+  return {.name = all.at("name"),
+          .title = all.at("title"),
+          .rows = all.at("rows"),
+          .columns = all.columns.front(),
+          .value = all.at("value"),
+          .where = all.where};
+}
+
 Study study_of(const Sections& all, const std::string& source) {
   Study study;
   for (const auto& [key, value] : all.plain) set_study_key(study, key, value);
@@ -247,21 +366,17 @@ Study study_of(const Sections& all, const std::string& source) {
   add_points(all.points, study);
   for (const auto& [number, keys] : all.published) {
     PublishedPoint point;
-    for (const auto& [key, value] : keys) {
-      if (key == label_key) {
+    for (const auto& [key, value] : keys)
+      if (key == label_key)
         point.label = text_of(value);
-        continue;
-      }
-      check_column(key, value.where);
-      const auto* real = std::get_if<double>(&value.data);
-      const auto* whole = std::get_if<int64_t>(&value.data);
-      if (!real && !whole)
-        throw UserError("{}: the published {} is {}; a number was expected", value.where, key,
-                        value.type());
-      point.values[key] = real ? *real : static_cast<double>(*whole);
-    }
+      else if (key == reference_key)
+        point.reference = value_as<bool>(key, value);
+      else
+        point.values[key] = published_value(key, value);
     study.published.push_back(std::move(point));
   }
+  for (const auto& [number, keys] : all.figures) study.figures.push_back(figure_of(keys));
+  for (const auto& [number, keys] : all.grids) study.grids.push_back(grid_of(keys));
   check(study, all, source);
   return study;
 }
@@ -306,16 +421,49 @@ void compare_with(const Study& full, Study& quick) {
 void check_published(const Study& study, const Sections& all) {
   for (const auto& [number, keys] : all.published) {
     std::string label, where = keys.front().second.where;
-    for (const auto& [key, value] : keys)
+    bool reference = false;
+    for (const auto& [key, value] : keys) {
       if (key == label_key) label = text_of(value), where = value.where;
+      reference = reference || (key == reference_key && value_as<bool>(key, value));
+    }
+    if (reference) continue;
     std::vector<std::string> labels;
     for (const StudyPoint& point : study.points) labels.push_back("'" + point.label + "'");
     if (std::find(labels.begin(), labels.end(), "'" + label + "'") == labels.end())
       throw UserError(
           "{}: [[published]] has values of a point '{}', which the study does not "
-          "have; its points are {}",
+          "have; its points are {} (reference = true: of something that is not run here)",
           where, printable(label), join(labels, ", "));
   }
+}
+
+// Every figure and grid of the full study has a point.
+void check_drawn(const Study& study, const Sections& all) {
+  const auto expect_points = [&](const auto& drawn, const std::map<int, Keys>& tables, auto keys) {
+    auto table = tables.begin();
+    for (const auto& one : drawn) {
+      const std::string& line = first_line((table++)->second);
+      const bool has_points =
+          std::any_of(study.points.begin(), study.points.end(), [&](const StudyPoint& point) {
+            return is_selected(point, one.where) && keys(one, point);
+          });
+      if (!has_points)
+        throw UserError(
+            "{}: '{}' has no points: none sets the keys that it names to the values under where",
+            line, printable(one.name));
+    }
+  };
+  expect_points(study.figures, all.figures, [](const FigureSpec& f, const StudyPoint& point) {
+    return !point.value(f.x).empty();
+  });
+  expect_points(study.grids, all.grids, [](const GridSpec& g, const StudyPoint& point) {
+    return !point.value(g.rows).empty() && !point.value(g.columns).empty();
+  });
+  for (const StudyPoint& point : study.points)
+    if (point.nodes() > 1 && study.simulate_on.empty())
+      throw UserError(
+          "'{}' is on {} nodes; name the cluster whose nodes and network they have: simulate_on",
+          point.label, point.nodes());
 }
 
 }  // namespace
@@ -338,10 +486,16 @@ std::string StudyPoint::value(const std::string& key) const {
   return "";
 }
 
-bool is_simulated(const Study& study, const StudyPoint& point) {
-  if (study.simulate_on.empty()) return false;
-  const std::string value = point.value(study.scale);
-  return std::atoll(value.empty() ? "1" : value.c_str()) > study.simulate_beyond;
+int64_t StudyPoint::nodes() const {
+  const std::string text = value(std::string(nodes_key));
+  return text.empty() ? 1 : std::atoll(text.c_str());
+}
+
+bool is_selected(const StudyPoint& point, const Selection& where) {
+  return std::all_of(where.begin(), where.end(), [&](const auto& wanted) {
+    const std::string value = point.value(wanted.first);
+    return std::find(wanted.second.begin(), wanted.second.end(), value) != wanted.second.end();
+  });
 }
 
 Study parse_study(const std::string& text, const std::string& source, bool quick) {
@@ -354,6 +508,7 @@ Study parse_study(const std::string& text, const std::string& source, bool quick
   }
   const Study full = study_of(all, source);
   check_published(full, all);
+  check_drawn(full, all);
   if (!quick) return full;
   replace_by(all, replaced);
   Study small = study_of(all, source);

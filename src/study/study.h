@@ -23,8 +23,15 @@ enum class Scaling { strong, weak };
 template <>
 inline constexpr auto enum_texts<Scaling> = std::array{"strong", "weak"};
 
-// The key of a point that names its preset or file; not a setting of the configuration.
-inline constexpr std::string_view config_key = "config";
+// Which points are simulated, if the study names a cluster: those whose scale exceeds
+// `simulate_beyond`, or those that this machine cannot run with a core per thread.
+enum class Simulated { beyond, missing };
+template <>
+inline constexpr auto enum_texts<Simulated> = std::array{"beyond", "missing"};
+
+// Keys of a point that are not settings of the configuration: its preset or file, and the number
+// of nodes that its ranks are on.
+inline constexpr std::string_view config_key = "config", nodes_key = "nodes";
 
 // One point of a grid: what it changes in the configuration, as key=value.
 struct StudyPoint {
@@ -35,12 +42,42 @@ struct StudyPoint {
   std::vector<std::string> differs;
 
   std::string value(const std::string& key) const;  // "": the point does not set it
+  int64_t nodes() const;                            // 1 if the point does not set them
 };
 
-// Published values of a point.
+// A value as a document prints it: "34.40"; "98.80%", which is the number 0.988; "9.28 (remark)".
+struct PublishedValue {
+  double number = 0;
+  std::string text;
+};
+
+// Published values of a point; or of something that is not run here, which has no point.
 struct PublishedPoint {
   std::string label;
-  std::map<std::string, double> values;
+  bool reference = false;
+  std::map<std::string, PublishedValue> values;  // by column
+};
+
+// Points whose key has one of these values.
+using Selection = std::map<std::string, std::vector<std::string>>;
+
+// The ideal that a figure shows. flat: the value at the smallest x.
+enum class Ideal { none, flat };
+template <>
+inline constexpr auto enum_texts<Ideal> = std::array{"none", "flat"};
+
+// A figure of the study's file: columns over the values of a key, which every drawn point sets.
+struct FigureSpec {
+  std::string name, title, x;
+  std::vector<std::string> columns;
+  Selection where;
+  Ideal ideal = Ideal::none;
+};
+
+// A table of one column: a row per value of a key, a column per value of another.
+struct GridSpec {
+  std::string name, title, rows, columns, value;
+  Selection where;
 };
 
 // An experiment: a grid over configuration keys, how often each point is run, what is reported.
@@ -55,17 +92,20 @@ struct Study {
   std::string scale = "parallel.ranks";  // the key that varies: n of speed-up and efficiency
   std::string time = "total_seconds";    // the column that speed-up is computed from
   Scaling more_is = Scaling::strong;
-  // Points whose scale exceeds `simulate_beyond` are simulated on this cluster, if one is named.
-  // simulate_numbers: the simulation also computes the numerics.
+  // simulate_on: cluster of simulated points, and of points on several nodes. simulate_numbers: the
+  // simulation also computes the numerics.
   std::string simulate_on;
+  Simulated simulate = Simulated::beyond;
   int64_t simulate_beyond = 0;
   bool simulate_numbers = false;
   std::vector<std::string> columns;
   std::vector<PublishedPoint> published;
+  std::vector<FigureSpec> figures;
+  std::vector<GridSpec> grids;
 };
 
-// Whether the point is simulated rather than measured.
-bool is_simulated(const Study& study, const StudyPoint& point);
+// Whether the point has one of the values of each key.
+bool is_selected(const StudyPoint& point, const Selection& where);
 
 // `source` is for messages. With `quick`, keys of [quick] replace the others.
 Study parse_study(const std::string& text, const std::string& source, bool quick);

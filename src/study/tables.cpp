@@ -10,6 +10,8 @@
 #include "report/numbers.h"
 #include "report/runs_table.h"
 #include "study/comparison.h"
+#include "study/figures.h"
+#include "study/placement.h"
 
 namespace lockstep {
 namespace {
@@ -28,6 +30,8 @@ std::string cell(const Spread& s, const ColumnKind& column) {
 }
 
 bool any_published(const StudyResults& r, const std::string& column) {
+  for (const PublishedPoint& p : r.study.published)
+    if (p.reference && p.values.contains(column)) return true;
   return std::any_of(r.points.begin(), r.points.end(), [&](const PointResult& p) {
     const PublishedPoint* published = published_of(r, p.point);
     return published && published->values.contains(column);
@@ -40,62 +44,15 @@ bool is_parallel(const StudyResults& r) {
   });
 }
 
-Figure curves(const StudyResults& r, const std::string& column, const std::string& title) {
-  const ColumnKind kind = column_named(column);
-  Figure figure{.title = title,
-                .x_label = r.study.scale.substr(r.study.scale.rfind('.') + 1),
-                .y_label = title_of(kind, r),
-                .names = {},
-                .series = {},
-                .note = ""};
-  double least = 1e30, most = 0;
-  for (const PointResult& p : r.points) {
-    const auto found = p.values.find(column);
-    if (found == p.values.end()) continue;
-    const std::string name = curve_of(r, p.point);
-    const std::string shown = name.empty() ? "Lockstep" : name;
-    auto series = std::find_if(figure.series.begin(), figure.series.end(),
-                               [&](const Figure::Series& s) { return s.name == shown; });
-    if (series == figure.series.end())
-      series = figure.series.insert(figure.series.end(), {.name = shown, .points = {}});
-    const double x = scale_of(r.study, p.point).value();
-    least = std::min(least, x);
-    most = std::max(most, x);
-    series->points.push_back(
-        {x, found->second.median, found->second.low, found->second.high, p.kind()});
-  }
-  for (Figure::Series& series : figure.series)
-    std::sort(series.points.begin(), series.points.end(),
-              [](const auto& a, const auto& b) { return a.x < b.x; });
-  if (kind.relative == RelativeTo::base_over && most > least) {
-    Figure::Series ideal{.name = "ideal", .points = {}, .dashed = true};
-    for (const double n : {least, most}) {
-      const double times = n / least;
-      ideal.points.push_back({n, times, times, times, std::nullopt});
-    }
-    figure.series.push_back(ideal);
-  }
-  return figure;
+// Columns "nodes" and "processes per node" of studies that place their points.
+bool has_nodes(const StudyResults& r) {
+  return std::any_of(r.points.begin(), r.points.end(), [](const PointResult& p) {
+    return !p.point.value(std::string(nodes_key)).empty();
+  });
 }
 
-Figure bars(const StudyResults& r, const std::string& column, const std::string& title) {
-  const ColumnKind kind = column_named(column);
-  const double scale = kind.percentage ? 100 : 1;
-  Figure figure{.title = title,
-                .x_label = "",
-                .y_label = kind.title + (kind.percentage ? " %" : ""),
-                .names = {},
-                .series = {{.name = "Lockstep", .points = {}}},
-                .note = ""};
-  for (const PointResult& p : r.points) {
-    const auto found = p.values.find(column);
-    if (found == p.values.end()) continue;
-    const auto at = static_cast<double>(figure.names.size());
-    figure.series[0].points.push_back({at, found->second.median * scale, found->second.low * scale,
-                                       found->second.high * scale, p.kind()});
-    figure.names.push_back(p.point.label);
-  }
-  return figure;
+std::string published_text(const PublishedValue& value, const ColumnKind& column) {
+  return value.text.empty() ? value_text(value.number, column) : value.text;
 }
 
 }  // namespace
@@ -103,6 +60,8 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
 Table results_table(const StudyResults& r) {
   Table table{.caption = r.study.title, .head = {"point", "kind"}, .rows = {}, .note = ""};
   const bool parallel = is_parallel(r);
+  const bool nodes = has_nodes(r);
+  if (nodes) table.head.insert(table.head.end(), {"nodes", "processes per node"});
   if (parallel) table.head.insert(table.head.end(), batch_columns().begin(), batch_columns().end());
   std::vector<ColumnKind> columns;
   for (const std::string& name : r.study.columns) columns.push_back(column_named(name));
@@ -115,6 +74,9 @@ Table results_table(const StudyResults& r) {
                        : p.failures.empty() ? "not run"
                                             : "failed";
     std::vector<std::string> row = {p.point.label, kind};
+    if (nodes)
+      row.insert(row.end(), {std::to_string(p.point.nodes()),
+                             std::to_string(processes_per_node(r.study, p.point))});
     if (parallel) {
       const auto cells = p.runs.empty() ? std::vector<std::string>(batch_columns().size())
                                         : batch_cells(p.runs.front());
@@ -126,8 +88,24 @@ Table results_table(const StudyResults& r) {
       row.push_back(found == p.values.end() ? "" : cell(found->second, column));
       if (!any_published(r, column.name)) continue;
       const bool known = published && published->values.contains(column.name);
-      row.push_back(known ? value_text(published->values.at(column.name), column) : "");
+      row.push_back(known ? published_text(published->values.at(column.name), column) : "");
     }
+    table.rows.push_back(std::move(row));
+  }
+  for (const PublishedPoint& p : r.study.published) {
+    if (!p.reference) continue;
+    std::vector<std::string> row = {p.label, "published"};
+    for (const ColumnKind& column : columns) {
+      if (!any_published(r, column.name)) {
+        row.emplace_back();
+        continue;
+      }
+      const auto found = p.values.find(column.name);
+      row.emplace_back();
+      row.push_back(found == p.values.end() ? "" : published_text(found->second, column));
+    }
+    const size_t extra = table.head.size() - row.size();
+    row.insert(row.begin() + 2, extra, "");
     table.rows.push_back(std::move(row));
   }
   table.note = fmt::format("Median of {}{}. Data: {}.", plural(r.study.repeats, "run"),
@@ -145,21 +123,45 @@ Table results_table(const StudyResults& r) {
   return table;
 }
 
-std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& r) {
-  std::vector<std::pair<std::string, Figure>> all;
-  const bool scales = has_scale(r);
-  const std::string time = column_named(r.study.time).figure_title();
-  all.emplace_back("time", scales ? curves(r, r.study.time, time) : bars(r, r.study.time, time));
-  if (scales) {
-    const ScalingTitle scaling = scaling_title(r);
-    all.emplace_back("speed-up", curves(r, "speed_up", scaling.title));
-    all.back().second.note = scaling.note;
-  }
-  for (const char* accuracy : {"test_accuracy", "fold_accuracy", "precision_at_10"}) {
-    const auto& columns = r.study.columns;
-    if (std::find(columns.begin(), columns.end(), accuracy) == columns.end()) continue;
-    all.emplace_back("accuracy", bars(r, accuracy, column_named(accuracy).title));
-    break;
+std::vector<std::pair<std::string, Table>> results_grids(const StudyResults& r) {
+  std::vector<std::pair<std::string, Table>> all;
+  for (const GridSpec& spec : r.study.grids) {
+    const ColumnKind column = column_named(spec.value);
+    std::vector<std::string> rows, columns;
+    const auto note = [](std::vector<std::string>& values, const std::string& value) {
+      if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end())
+        values.push_back(value);
+    };
+    std::map<std::pair<std::string, std::string>, std::string> cells;
+    for (const PointResult& p : r.points) {
+      const std::string row = p.point.value(spec.rows), at = p.point.value(spec.columns);
+      if (row.empty() || at.empty() || !is_selected(p.point, spec.where)) continue;
+      note(rows, row);
+      note(columns, at);
+      std::string& text = cells[{row, at}];
+      if (const auto found = p.values.find(column.name); found != p.values.end())
+        text = value_text(found->second.median, column) +
+               (is_qualified(p.kind()) || p.kind() == RunKind::simulated
+                    ? fmt::format(" ({})", kind_name(p.kind()))
+                    : "");
+      const PublishedPoint* published = published_of(r, p.point);
+      if (published && published->values.contains(column.name))
+        text += " [" + published_text(published->values.at(column.name), column) + "]";
+    }
+    const auto short_name = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+    Table table{.caption = spec.title, .head = {}, .rows = {}, .note = ""};
+    table.head.push_back(fmt::format("{} \\ {}", short_name(spec.rows), short_name(spec.columns)));
+    table.head.insert(table.head.end(), columns.begin(), columns.end());
+    bool any = false;
+    for (const std::string& row : rows) {
+      table.rows.push_back({row});
+      for (const std::string& at : columns) {
+        table.rows.back().push_back(cells[{row, at}]);
+        any = any || !cells[{row, at}].empty();
+      }
+    }
+    table.note = column_named(spec.value).title + "; published values in square brackets.";
+    if (any) all.emplace_back(spec.name, std::move(table));
   }
   return all;
 }
@@ -181,7 +183,8 @@ std::string results_json(const StudyResults& r) {
       point["values"][column] = {
           {"median", s.median}, {"low", s.low}, {"high", s.high}, {"runs", s.count}};
     if (const PublishedPoint* published = published_of(r, p.point))
-      point["published"] = published->values;
+      for (const auto& [column, value] : published->values)
+        point["published"][column] = value.number;
     if (!p.failures.empty()) point["failures"] = p.failures;
     json["points"].push_back(std::move(point));
   }
@@ -194,6 +197,11 @@ void write_results(const StudyResults& results, const fs::path& folder) {
   write_file(folder / "table.csv", to_csv(table));
   write_file(folder / "table.tex", to_latex(table));
   write_file(folder / "results.json", results_json(results));
+  for (const auto& [name, grid] : results_grids(results)) {
+    write_file(folder / (name + ".md"), to_markdown(grid));
+    write_file(folder / (name + ".csv"), to_csv(grid));
+    write_file(folder / (name + ".tex"), to_latex(grid));
+  }
   for (const auto& [name, figure] : results_figures(results))
     for (const char* ending : {".svg", ".png"}) draw(figure, folder / (name + ending));
 }

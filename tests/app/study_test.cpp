@@ -139,18 +139,21 @@ TEST_F(Studies, OfUnknownNamesAreExplained) {
   expect_says(ended.err, {"'sede'", "'seed'"});
 }
 
+// The others take minutes: './run studies' runs all of them.
 TEST_F(Studies, ThatAreIncludedRunInTheirQuickForm) {
-  const Ended list = lockstep({"study", "--list"});
-  int found = 0;
-  for (const auto& file : fs::directory_iterator(fs::path(LOCKSTEP_TESTS_FOLDER) / "../studies")) {
-    const std::string name = file.path().stem();
-    expect_says(list.out, {name});
+  for (const char* name : {"fashion-scatter-gather", "iris-variants", "mpi-mnist-scaling",
+                           "mpi-mnist-weak-scaling", "serial-parallel-cnn", "tweets-mlp-1-crossval",
+                           "tweets-mlp-1-simulated"}) {
     const Ended ended = lockstep({"study", name, "--quick", "--quiet", "--out", name});
     EXPECT_EQ(ended.code, 0) << name << ": " << ended.err;
     EXPECT_TRUE(fs::exists(folder() / name / "report.html")) << name;
-    ++found;
   }
-  EXPECT_GE(found, 10);
+}
+
+TEST_F(Studies, ThatAreIncludedAreListed) {
+  const Ended list = lockstep({"study", "--list"});
+  for (const auto& file : fs::directory_iterator(fs::path(LOCKSTEP_TESTS_FOLDER) / "../studies"))
+    expect_says(list.out, {file.path().stem()});
 }
 
 TEST_F(Studies, CrossvalidationsHaveTheSameResultsOnSeveralRanks) {

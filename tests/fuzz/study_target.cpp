@@ -1,4 +1,4 @@
-#include "study/study.h"
+#include "study/placement.h"
 
 #include "fuzz_target.h"
 
@@ -8,7 +8,7 @@ namespace {
 void read(const std::string& input) {
   for (const bool quick : {true, false}) {
     const Study study = parse_study(input, "input", quick);
-    for (const StudyPoint& point : study.points) is_simulated(study, point);
+    for (const StudyPoint& point : study.points) place_of(study, point, {});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/data_testing.h"
+#include "study/figures.h"
 #include "study/tables.h"
 
 namespace lockstep {
@@ -87,12 +88,78 @@ TEST_F(Results, DeriveSpeedUpEfficiencyImprovementAndGain) {
   EXPECT_NEAR(two.at("speed_up").median, 10 / 6.0, 1e-12);
   EXPECT_NEAR(two.at("efficiency").median, 10 / 12.0, 1e-12);
   EXPECT_NEAR(two.at("improvement").median, 40, 1e-12);
-  EXPECT_NEAR(two.at("gain").median, 40, 1e-12);
+  EXPECT_NEAR(two.at("gain").median, 100 * 10 / 6.0, 1e-12);
   EXPECT_NEAR(two.at("karp_flatt").median, (0.6 - 0.5) / 0.5, 1e-12);
   EXPECT_LT(two.at("speed_up").low, two.at("speed_up").high);
   EXPECT_FALSE(r.points[0].values.contains("karp_flatt"));
   EXPECT_EQ(r.points[1].kind(), RunKind::measured);
   EXPECT_EQ(r.points[2].kind(), RunKind::oversubscribed);
+}
+
+TEST_F(Results, DrawPublishedValuesNextToOurs) {
+  run("ranks=1", 0, 10);
+  run("ranks=2", 0, 6);
+  study_.published.push_back(
+      {.label = "one GPU", .reference = true, .values = {{"total_seconds", {47.42, "47.42"}}}});
+  const StudyResults r = collect_results(study_, folder());
+  const auto figures = results_figures(r);
+  const Figure& time = figures[0].second;
+  ASSERT_EQ(time.series.size(), 2u);
+  EXPECT_FALSE(time.series[0].published);
+  EXPECT_TRUE(time.series[1].published);
+  EXPECT_EQ(time.series[1].points.size(), 1u);
+  EXPECT_EQ(time.series[1].points[0].y, 100);
+  EXPECT_FALSE(time.logarithmic);  // 6 to 100
+  EXPECT_FALSE(figures.back().second.from_zero);
+  const Table made = results_table(r);
+  EXPECT_EQ(made.rows.back()[0], "one GPU");
+  EXPECT_EQ(made.rows.back()[1], "published");
+  expect_says(to_markdown(made), {"47.42"});
+  for (const auto& row : made.rows) EXPECT_EQ(row.size(), made.head.size());
+}
+
+TEST_F(Results, DrawTheFiguresOfTheStudysFile) {
+  study_ = parse_study(
+      "config = \"iris-mlp\"\nsimulate_on = \"1gbe-4x8\"\nsimulate = \"missing\"\n"
+      "columns = [\"total_seconds\"]\n"
+      "[[points]]\nlabel = \"1x2\"\nnodes = 1\nparallel.ranks = 2\n"
+      "[[points]]\nlabel = \"2x1\"\nnodes = 2\nparallel.ranks = 2\n"
+      "[[points]]\nlabel = \"1x4\"\nnodes = 1\nparallel.ranks = 4\n"
+      "[[figures]]\nname = \"times\"\ntitle = \"Times\"\nx = \"parallel.ranks\"\n"
+      "columns = [\"total_seconds\", \"epoch_seconds\"]\nideal = \"flat\"\n",
+      "t.toml", false);
+  run("1x2", 0, 5);
+  run("2x1", 0, 9);
+  run("1x4", 0, 300);
+  const auto figures = results_figures(collect_results(study_, folder()));
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].first, "times");
+  const Figure& figure = figures[0].second;
+  EXPECT_TRUE(figure.logarithmic);
+  // Points of the same ranks are not joined.
+  ASSERT_EQ(figure.series.size(), 2u);
+  EXPECT_EQ(figure.series[0].name, "total s, nodes=1");
+  EXPECT_EQ(figure.series[0].points.size(), 2u);
+  EXPECT_EQ(figure.series[1].name, "total s, nodes=2");
+  const Table made = results_table(collect_results(study_, folder()));
+  EXPECT_EQ(made.head[2], "nodes");
+  EXPECT_EQ(made.rows[1][2], "2");
+  EXPECT_EQ(made.rows[1][3], "1");
+}
+
+TEST_F(Results, MakeGrids) {
+  study_ = parse_study(
+      "config = \"iris-mlp\"\ncolumns = [\"test_accuracy\"]\n"
+      "[grid]\ncrossval.folds = [2, 5]\nparallel.ranks = [1, 2]\n"
+      "[[grids]]\nname = \"k\"\ntitle = \"K\"\nrows = \"crossval.folds\"\n"
+      "columns = \"parallel.ranks\"\nvalue = \"test_accuracy\"\n",
+      "t.toml", false);
+  run("folds=2, ranks=1", 0, 5);
+  run("folds=5, ranks=2", 0, 5, true);
+  const auto grids = results_grids(collect_results(study_, folder()));
+  ASSERT_EQ(grids.size(), 1u);
+  expect_says(to_markdown(grids[0].second), {"| folds \\ ranks | 1 | 2 |", "| 2 | 50.00% |  |",
+                                             "| 5 |  | 50.00% (oversubscribed) |"});
 }
 
 TEST_F(Results, OfWeakScalingCountTheGrowingWork) {

@@ -36,7 +36,7 @@ TEST(Study, AcceptsSinglePointsAndOtherConfigurations) {
   EXPECT_EQ(s.points[1].config, "mlp-1");
   EXPECT_EQ(s.points[1].label, "config=mlp-1, workers=4");
   ASSERT_EQ(s.published.size(), 1u);
-  EXPECT_EQ(s.published[0].values.at("total_seconds"), 0.28);
+  EXPECT_EQ(s.published[0].values.at("total_seconds").number, 0.28);
 }
 
 TEST(Study, HasAQuickForm) {
@@ -94,9 +94,70 @@ TEST(Study, RefusesPublishedValuesOfUnknownPoints) {
       parse(head + "[[published]]\nlabel = \"ranks=2\"\ntotal_seconds = 3\n", true).points.size(),
       1u);
   expect_says(error(head + "[[published]]\nlabel = \"ranks=2\"\ntotal_seconds = \"3 s\"\n"),
-              {"total_seconds is text"});
+              {"total_seconds is '3 s'"});
   expect_says(error(head + "[[published]]\nlabel = \"ranks=2\"\ntotal_second = 3\n"),
               {"'total_seconds'"});
+}
+
+TEST(Study, KeepsPublishedValuesAsTheDocumentPrintsThem) {
+  const std::string head =
+      "config = \"iris-mlp\"\n[[points]]\nlabel = \"a\"\nseed = 1\n[[published]]\n";
+  const Study s = parse(head +
+                        "label = \"a\"\ntotal_seconds = \"9,511.60\"\ntest_accuracy = "
+                        "\"98.80%\"\ngain = \"9.28 (12.98 by its formula)\"\n"
+                        "[[published]]\nlabel = \"one GPU\"\nreference = true\n"
+                        "total_seconds = \"47.42\"\n");
+  const auto& values = s.published[0].values;
+  EXPECT_EQ(values.at("total_seconds").number, 9511.6);
+  EXPECT_EQ(values.at("total_seconds").text, "9,511.60");
+  EXPECT_DOUBLE_EQ(values.at("test_accuracy").number, 0.988);
+  EXPECT_EQ(values.at("gain").number, 9.28);
+  EXPECT_TRUE(s.published[1].reference);
+  expect_says(error(head + "label = \"one GPU\"\ntotal_seconds = \"47.42\"\n"),
+              {"s.toml line 6", "'one GPU'", "reference = true"});
+  for (const char* wrong : {"", "fast", "3 s", "1.2.3", "nan", "%"})
+    expect_says(
+        error(head + "label = \"a\"\ntotal_seconds = \"" + wrong + "\"\n"),
+        {"s.toml line 7", "total_seconds is '" + std::string(wrong), "a number was expected"});
+}
+
+TEST(Study, PlacesPointsOnNodes) {
+  const std::string head = "config = \"iris-mlp\"\nsimulate_on = \"1gbe-4x8\"\n[[points]]\n";
+  const Study s = parse(head + "nodes = 2\nparallel.ranks = 4\n");
+  EXPECT_EQ(s.points[0].nodes(), 2);
+  EXPECT_EQ(s.points[0].label, "nodes=2, ranks=4");
+  for (const char* wrong : {"0", "-1", "\"x\"", "1.5", "1000000"})
+    expect_says(error(head + "nodes = " + wrong + "\n"), {"s.toml line 4", "nodes = "});
+  expect_says(error("config = \"iris-mlp\"\n[[points]]\nnodes = 2\n"), {"simulate_on"});
+  expect_says(error("config = \"iris-mlp\"\n[set]\nnodes = 2\n[[points]]\nseed = 1\n"),
+              {"s.toml line 3", "nodes"});
+}
+
+TEST(Study, RefusesFiguresAndGridsWithoutPoints) {
+  const std::string head =
+      "config = \"iris-mlp\"\n[grid]\nparallel.ranks = [1, 2]\ntrain.batch = [8, 16]\n";
+  const std::string figure =
+      "[[figures]]\nname = \"f\"\ntitle = \"F\"\nx = \"parallel.ranks\"\n"
+      "columns = [\"epoch_seconds\", \"total_seconds\"]\n";
+  const Study s = parse(head + figure + "where.train.batch = 8\n");
+  ASSERT_EQ(s.figures.size(), 1u);
+  EXPECT_EQ(s.figures[0].where.at("train.batch"), std::vector<std::string>{"8"});
+  EXPECT_TRUE(is_selected(s.points[0], s.figures[0].where));
+  EXPECT_FALSE(is_selected(s.points[1], s.figures[0].where));
+  expect_says(error(head + figure + "where.train.batch = 9\n"),
+              {"s.toml line 6", "'f'", "no points"});
+  expect_says(error(head + "[[figures]]\nname = \"f\"\ntitle = \"F\"\nx = \"parallel.rank\"\n"
+                           "columns = \"total_seconds\"\n"),
+              {"no points"});
+  expect_says(error(head + "[[figures]]\nname = \"f\"\ntitle = \"F\"\ncolums = \"x\"\n"),
+              {"s.toml line 8", "'columns'"});
+  expect_says(error(head + "[[figures]]\nname = \"f\"\nx = \"seed\"\ncolumns = \"a\"\n"),
+              {"'title' is missing"});
+  const std::string grid =
+      "[[grids]]\nname = \"g\"\ntitle = \"G\"\nrows = \"train.batch\"\n"
+      "columns = \"parallel.ranks\"\nvalue = \"test_accuracy\"\n";
+  EXPECT_EQ(parse(head + grid).grids[0].columns, "parallel.ranks");
+  expect_says(error(head + grid + "where.seed = 3\n"), {"'g'", "no points"});
 }
 
 TEST(Study, RefusesNamesThatArePaths) {
