@@ -177,7 +177,8 @@ void find_best(const Options& options, const RunConfig& config, Predictor& predi
     space.compressions.push_back(Compression::bf16);
   if (space.strategies.empty())
     for (const StrategyEntry& entry : strategies())
-      if (!entry.traits(config.parallel).one_update_per_epoch)
+      if (!entry.traits(config.parallel).one_update_per_epoch &&
+          suits(entry.traits(config.parallel), config.optimizer))
         space.strategies.emplace_back(entry.name);
   if (space.batches.empty()) space.batches = {config.train.batch};
   const int64_t slots = predictor.cluster.slots();

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "config/settings.h"
 #include "nn/files/hugging_face.h"
+#include "parallel/lbfgs/lbfgs_history.h"
 #include "parallel/strategy.h"
 
 namespace lockstep {
@@ -162,6 +163,32 @@ void check(const RunConfig& config) {
     throw UserError(
         "train.clip_norm needs the whole gradient, which no rank of a synchronous "
         "\"parameter-server\" has; use \"all-reduce\", or parallel.asynchronous = true");
+  if (is_lbfgs(config.optimizer)) {
+    if (config.train.clip_norm > 0)
+      throw UserError(
+          "train.clip_norm is not possible with optimizer.name = \"lbfgs\": its line search needs "
+          "the gradient itself; drop train.clip_norm");
+    if (p.compress != Compression::none)
+      throw UserError(
+          "parallel.compress = \"{}\" is not possible with optimizer.name = \"lbfgs\": a line "
+          "search compares losses more exactly than rounded gradients allow",
+          to_text(p.compress));
+  }
+  constexpr int64_t most_servers = ArenaPart::all_blocks;
+  if (traits.deals_portions && p.servers > most_servers)
+    throw UserError("parallel.servers = {} is too many for strategy \"{}\"; use at most {}",
+                    p.servers, p.strategy, most_servers);
+  if (traits.deals_portions && config.data.reading == Reading::own_part)
+    throw UserError(
+        "data.reading = \"own-part\" is not possible with strategy \"{}\": any worker may compute "
+        "any portion of a batch; use data.reading = \"all\"",
+        p.strategy);
+  if (!suits(traits, config.optimizer))
+    throw UserError("strategy \"{}\" does not work with optimizer.name = \"{}\"; {}", p.strategy,
+                    config.optimizer.name,
+                    is_lbfgs(config.optimizer)
+                        ? "use \"all-reduce\" or \"sandblaster\", which search along lines"
+                        : "use optimizer.name = \"lbfgs\"");
   if (!config.model.layers.empty() &&
       config.model.layers.back().find("softmax") != std::string::npos &&
       config.train.loss == LossKind::softmax_cross_entropy)

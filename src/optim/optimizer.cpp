@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -12,10 +13,12 @@ namespace {
 struct Named {
   const char* name;
   UpdateKind kind;
+  bool searches_lines = false;
 };
 constexpr Named updates[] = {{"sgd", UpdateKind::sgd},           {"momentum", UpdateKind::momentum},
                              {"nesterov", UpdateKind::nesterov}, {"adagrad", UpdateKind::adagrad},
-                             {"adam", UpdateKind::adam},         {"adamw", UpdateKind::adamw}};
+                             {"adam", UpdateKind::adam},         {"adamw", UpdateKind::adamw},
+                             {"lbfgs", UpdateKind::sgd, true}};
 
 }  // namespace
 
@@ -36,6 +39,12 @@ UpdateSpec update_spec(const OptimizerConfig& config) {
               .weight_decay = static_cast<float>(config.weight_decay)};
   throw UserError("optimizer.name = \"{}\" is not known; {}", config.name,
                   suggestion(config.name, optimizer_names()));
+}
+
+bool is_lbfgs(const OptimizerConfig& config) {
+  return std::ranges::any_of(updates, [&](const Named& update) {
+    return update.searches_lines && config.name == update.name;
+  });
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config, Device& device, size_t weights)

@@ -18,10 +18,16 @@ struct OptimizerConfig {
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
+  int64_t history = 10;     // lbfgs: pairs of changes that are kept
+  int64_t iterations = 10;  // lbfgs: per batch
 };
 
 std::vector<std::string> optimizer_names();
+// lbfgs: of plain gradient descent; the strategy makes the steps.
 UpdateSpec update_spec(const OptimizerConfig& config);
+// Whether each step is a search for lower losses along a line (optim/lbfgs.h), instead of an update
+// from one gradient.
+bool is_lbfgs(const OptimizerConfig& config);
 
 // One fused pass over the arena per step. Its state between steps are arrays of the same length.
 class Optimizer {

@@ -27,6 +27,11 @@ class BatchSource {
   virtual int64_t steps() const = 0;                       // the same on every rank
   virtual const StepShare& share(int64_t step) const = 0;  // step from 0
   virtual MicroBatch next() = 0;                           // shard by shard, in order
+  // next() starts again with the first micro-batch of this step, the present or the last one.
+  virtual void repeat(int64_t step) = 0;
+  // next() goes on with the micro-batches of this shard of the step. Only for strategies that deal
+  // portions (see StrategyTraits), whose shares have all shards of all ranks.
+  virtual void choose(int64_t step, int64_t shard) = 0;
 };
 
 }  // namespace lockstep

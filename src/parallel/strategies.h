@@ -15,5 +15,6 @@ StrategyEntry parameter_server_entry();
 StrategyEntry average_weights_entry();
 StrategyEntry average_gradients_entry();
 StrategyEntry scatter_gather_entry();
+StrategyEntry sandblaster_entry();
 
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #include "parallel/strategy.h"
 
+#include <bit>
+
 #include "base/error.h"
 #include "base/nearest.h"
 #include "parallel/strategies.h"
@@ -11,6 +13,7 @@ std::vector<StrategyEntry>& registry() {
   static std::vector<StrategyEntry> all = {
       all_reduce_entry(),      reduce_broadcast_entry(),  parameter_server_entry(),
       average_weights_entry(), average_gradients_entry(), scatter_gather_entry(),
+      sandblaster_entry(),
   };
   return all;
 }
@@ -43,6 +46,10 @@ StrategyTraits traits_of(const ParallelConfig& config) {
   return strategy_named(config.strategy).traits(config);
 }
 
+bool suits(const StrategyTraits& traits, const OptimizerConfig& optimizer) {
+  return is_lbfgs(optimizer) ? traits.searches_lines : !traits.only_searches_lines;
+}
+
 std::unique_ptr<Strategy> make_strategy(const ParallelConfig& config,
                                         const OptimizerConfig& optimizer) {
   return strategy_named(config.strategy).make(config, optimizer);
@@ -52,9 +59,18 @@ int training_ranks(const ParallelConfig& config, int ranks) {
   const int64_t servers = traits_of(config).servers;
   if (ranks <= servers)
     throw UserError(
-        "strategy \"{}\" has parallel.servers = {} and needs workers in addition; use at least {} "
-        "ranks",
-        config.strategy, servers, servers + 1);
+        "strategy \"{}\" with parallel.servers = {} has {} and needs workers in addition; use at "
+        "least {} ranks",
+        config.strategy, config.servers,
+        servers == 1 ? "a rank that does not train"
+                     : fmt::format("{} ranks that do not train", servers),
+        servers + 1);
+  if (traits_of(config).deals_portions && ranks - servers > config.shards)
+    throw UserError(
+        "strategy \"{}\" cuts a batch into parallel.shards = {} portions, too few for {} workers; "
+        "use several portions per worker: parallel.shards = {}",
+        config.strategy, config.shards, ranks - servers,
+        4 * std::bit_ceil(static_cast<uint64_t>(ranks - servers)));
   if (config.mode == Mode::reproducible && config.shards % ranks != 0)
     throw UserError(
         "parallel.mode = \"reproducible\" cuts a batch into parallel.shards = {} shards, which {} "

@@ -18,15 +18,18 @@ struct StrategyTraits {
   bool one_model = true;        // all ranks hold the same weights at the end of an epoch
   bool meets_each_step = true;  // ranks wait for each other in every step
   bool one_update_per_epoch = false;
-  bool reproducible = false;        // can give the same bits for any number of ranks
-  bool reduces_in_buckets = false;  // parallel.bucket_mb and parallel.overlap have an effect
-  bool compresses = false;          // parallel.compress has an effect
-  bool averages_weights = false;    // ranks exchange weights instead of gradients
-  bool root_deals_samples = false;  // rank 0 sends each rank its samples: parts are contiguous
-  bool sends_whole_arrays = false;  // even if sparse inputs touch only a few rows
-  bool can_clip = true;             // some rank knows the norm of the whole gradient
-  bool changes_learning = false;    // weights differ from one rank with the same global batch
-  int64_t period = 1;               // steps after which the pattern of messages repeats
+  bool reproducible = false;         // can give the same bits for any number of ranks
+  bool reduces_in_buckets = false;   // parallel.bucket_mb and parallel.overlap have an effect
+  bool compresses = false;           // parallel.compress has an effect
+  bool averages_weights = false;     // ranks exchange weights instead of gradients
+  bool root_deals_samples = false;   // rank 0 sends each rank its samples: parts are contiguous
+  bool sends_whole_arrays = false;   // even if sparse inputs touch only a few rows
+  bool can_clip = true;              // some rank knows the norm of the whole gradient
+  bool changes_learning = false;     // weights differ from one rank with the same global batch
+  bool searches_lines = false;       // can train with L-BFGS
+  bool only_searches_lines = false;  // and with nothing else
+  bool deals_portions = false;       // ranks ask for shards of the batch instead of having shares
+  int64_t period = 1;                // steps after which the pattern of messages repeats
   const char* less_communication = nullptr;  // advice to the user; null: general advice
 };
 
@@ -63,6 +66,8 @@ class Strategy {
   virtual std::vector<std::pair<std::string, int64_t*>> counters() { return {}; }
   // Arrays of this rank that persist between steps, in host memory; part of a checkpoint.
   virtual std::vector<std::span<float>> arrays() { return {}; }
+  // The same in device memory.
+  virtual std::vector<HostMirror> mirrors() { return {}; }
   // Figures measured on this rank.
   virtual std::vector<NamedFigure> figures() const { return {}; }
 };
@@ -81,6 +86,8 @@ const StrategyEntry& strategy_named(const std::string& name);
 void add_strategy(StrategyEntry entry);
 
 StrategyTraits traits_of(const ParallelConfig& config);
+// Whether the strategy can train with this optimiser.
+bool suits(const StrategyTraits& traits, const OptimizerConfig& optimizer);
 std::unique_ptr<Strategy> make_strategy(const ParallelConfig& config,
                                         const OptimizerConfig& optimizer);
 

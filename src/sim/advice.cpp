@@ -32,7 +32,9 @@ std::vector<Change> changes_for(const RunConfig& config, const Cluster& cluster,
   const int64_t batch = config.train.batch;
   if (ranks > 1) {
     for (const StrategyEntry& entry : strategies()) {
-      if (p.strategy == entry.name || entry.traits(p).one_update_per_epoch) continue;
+      if (p.strategy == entry.name || entry.traits(p).one_update_per_epoch ||
+          !suits(entry.traits(p), config.optimizer))
+        continue;
       std::string what = key("parallel.strategy", entry.name);
       for (const std::string& setting : entry.tuned) what += " --set " + setting;
       if (entry.traits(p).changes_learning) what += " (changes the accuracy)";

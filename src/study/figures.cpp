@@ -29,9 +29,7 @@ std::optional<double> published_number(const StudyResults& r, const StudyPoint& 
   return found == published->values.end() ? std::nullopt : std::optional(found->second.number);
 }
 
-std::string axis_name(const std::string& key) {
-  return key.substr(key.rfind('.') + 1);
-}
+std::string axis_name(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 // Fractions are drawn as percentages.
 double scale_of_axis(const ColumnKind& column) { return column.percentage ? 100 : 1; }
@@ -107,9 +105,9 @@ class Curves {
                                    [&](const Figure::Point& other) { return other.x == point.x; });
     if (taken) series = named(label);
     if (series == all.end())
-      series =
-          all.insert(all.end(), {.name = taken ? label : name, .points = {}, .dashed = false,
-                                 .published = published});
+      series = all.insert(
+          all.end(),
+          {.name = taken ? label : name, .points = {}, .dashed = false, .published = published});
     series->points.push_back(point);
   }
 
@@ -199,8 +197,7 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
     const auto found = p.values.find(column);
     if (!p.reference || found == p.values.end()) continue;
     const double y = found->second.number * scale;
-    published.points.push_back(
-        {static_cast<double>(figure.names.size()), y, y, y, std::nullopt});
+    published.points.push_back({static_cast<double>(figure.names.size()), y, y, y, std::nullopt});
     figure.names.push_back(p.label);
   }
   if (!published.points.empty()) figure.series.push_back(std::move(published));

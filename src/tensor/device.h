@@ -39,6 +39,8 @@ class Device {
                      std::span<double> sums) {
     dot_products(values, values, ends, sums);
   }
+  // False: only time is spent, all values are meaningless.
+  virtual bool computes() const { return true; }
   virtual std::string description() const = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "parallel/strategy.h"
 #include "train/batch_input.h"
 #include "train/shares.h"
 
@@ -11,19 +12,22 @@ namespace lockstep {
 
 EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int ranks)
     : seed_(static_cast<uint64_t>(config.seed)),
+      deals_portions_(traits_of(config.parallel).deals_portions),
       partition_(config.parallel.parts, data.size(), global_batch(config, data.size(), ranks),
-                 ranks, seed_),
-      rank_(rank < ranks ? rank : -1),
+                 deals_portions_ ? 1 : ranks, seed_),
+      rank_(rank >= ranks     ? -1
+            : deals_portions_ ? 0
+                              : rank),
       loader_(data, 1, seed_, false, rank < ranks ? config.data.workers : 0),
       run_steps_(config.train.steps) {
   int64_t largest = 1;
-  const bool reproducible = config.parallel.mode == Mode::reproducible;
+  const bool cuts_shards = config.parallel.mode == Mode::reproducible || deals_portions_;
   for (int64_t step = 0; step < partition_.steps(); ++step) {
     StepShare share{.all = partition_.rows_of(step)};
     if (rank_ >= 0) {
       share.mine = partition_.rows_of(step, rank_);
-      share.shards = reproducible ? shard_rows(config, share.all, ranks, rank_)
-                                  : std::vector<int64_t>{share.mine};
+      share.shards = cuts_shards ? shard_rows(config, share.all, ranks, rank_)
+                                 : std::vector<int64_t>{share.mine};
     }
     // The size of micro-batches must not depend on the rank: it may decide which kernels are used.
     largest = std::max(largest, largest_shard_rows(config, share.all, ranks));
@@ -39,6 +43,10 @@ void EpochFeed::start(int64_t epoch, int64_t first_step) {
   steps_ = whole_epoch();
   if (run_steps_ > 0) steps_ = std::clamp<int64_t>(run_steps_ - (epoch - 1) * steps_, 0, steps_);
   if (rank_ < 0) return;
+  if (deals_portions_) {
+    samples_ = partition_.samples_of(epoch, rank_);
+    return;
+  }
   std::vector<int64_t> rows = partition_.samples_of(epoch, rank_), sizes;
   int64_t skipped = 0;
   for (int64_t step = 0; step < steps(); ++step)
@@ -51,6 +59,17 @@ void EpochFeed::start(int64_t epoch, int64_t first_step) {
     }
   rows.erase(rows.begin(), rows.begin() + skipped);
   rows.resize(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})));
+  loader_.start(std::move(rows), sizes);
+}
+
+void EpochFeed::choose(int64_t step, int64_t shard) {
+  const std::vector<int64_t>& shards = share(step).shards;
+  auto begin = samples_.begin();
+  for (int64_t s = 0; s < step; ++s) begin += share(s).all;
+  for (int64_t s = 0; s < shard; ++s) begin += shards[static_cast<size_t>(s)];
+  int64_t left = shards[static_cast<size_t>(shard)];
+  std::vector<int64_t> rows(begin, begin + left), sizes;
+  for (; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, micro_batch_));
   loader_.start(std::move(rows), sizes);
 }
 

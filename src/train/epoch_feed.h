@@ -21,16 +21,20 @@ class EpochFeed final : public BatchSource {
   int64_t whole_epoch() const { return static_cast<int64_t>(shares_.size()); }
   const StepShare& share(int64_t step) const override { return shares_[static_cast<size_t>(step)]; }
   MicroBatch next() override;
+  void repeat(int64_t step) override { start(static_cast<int64_t>(epoch_), step); }
+  void choose(int64_t step, int64_t shard) override;
 
  private:
   uint64_t seed_;
+  bool deals_portions_;
   Partition partition_;
   int rank_;
   std::vector<StepShare> shares_;
   int64_t micro_batch_ = 1;
   BatchLoader loader_;
   uint64_t epoch_ = 0;
-  int64_t run_steps_;  // train.steps; 0: whole epochs
+  std::vector<int64_t> samples_;  // of the epoch, where portions are dealt
+  int64_t run_steps_;             // train.steps; 0: whole epochs
   int64_t steps_ = 0;
 };
 

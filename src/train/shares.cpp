@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "base/part.h"
+#include "parallel/strategy.h"
 
 namespace lockstep {
 namespace {
 
 int64_t shard_count(const RunConfig& config, int64_t training_ranks) {
-  return config.parallel.mode == Mode::reproducible ? config.parallel.shards : training_ranks;
+  const ParallelConfig& p = config.parallel;
+  const bool cuts = p.mode == Mode::reproducible || traits_of(p).deals_portions;
+  return cuts ? p.shards : training_ranks;
 }
 
 }  // namespace
@@ -26,7 +29,9 @@ int64_t rows_per_step(const RunConfig& config, int64_t samples, int64_t training
 std::vector<int64_t> shard_rows(const RunConfig& config, int64_t all, int64_t training_ranks,
                                 int64_t rank) {
   const int64_t count = shard_count(config, training_ranks);
-  const Part mine = part_of(count, training_ranks, rank);
+  const Part mine = traits_of(config.parallel).deals_portions
+                        ? Part{0, count}
+                        : part_of(count, training_ranks, rank);
   std::vector<int64_t> rows;
   for (int64_t shard = mine.begin; shard < mine.end; ++shard)
     rows.push_back(part_of(all, count, shard).size());

@@ -15,7 +15,7 @@ int64_t global_batch(const RunConfig& config, int64_t samples, int64_t training_
 int64_t rows_per_step(const RunConfig& config, int64_t samples, int64_t training_ranks);
 
 // Rows of each shard that a rank computes, in a step of `all` rows: one shard per rank, or in mode
-// "reproducible" the rank's part of parallel.shards.
+// "reproducible" the rank's part of parallel.shards. All shards if the strategy deals portions.
 std::vector<int64_t> shard_rows(const RunConfig& config, int64_t all, int64_t training_ranks,
                                 int64_t rank);
 int64_t largest_shard_rows(const RunConfig& config, int64_t all, int64_t training_ranks);

@@ -141,9 +141,9 @@ TEST_F(Studies, OfUnknownNamesAreExplained) {
 
 // The others take minutes: './run studies' runs all of them.
 TEST_F(Studies, ThatAreIncludedRunInTheirQuickForm) {
-  for (const char* name : {"fashion-scatter-gather", "iris-variants", "mpi-mnist-scaling",
-                           "mpi-mnist-weak-scaling", "serial-parallel-cnn", "tweets-mlp-1-crossval",
-                           "tweets-mlp-1-simulated"}) {
+  for (const char* name :
+       {"fashion-scatter-gather", "iris-variants", "mpi-mnist-scaling", "mpi-mnist-weak-scaling",
+        "serial-parallel-cnn", "tweets-mlp-1-crossval", "tweets-mlp-1-simulated"}) {
     const Ended ended = lockstep({"study", name, "--quick", "--quiet", "--out", name});
     EXPECT_EQ(ended.code, 0) << name << ": " << ended.err;
     EXPECT_TRUE(fs::exists(folder() / name / "report.html")) << name;

@@ -29,6 +29,7 @@ class CostedDevice final : public HostMemoryDevice {
   void copy(std::span<const float> from, std::span<float> to) override;
   void dot_products(std::span<const float> a, std::span<const float> b,
                     std::span<const size_t> ends, std::span<double> sums) override;
+  bool computes() const override { return inside_ != nullptr; }
   std::string description() const override { return "simulated"; }
 
  private:

@@ -62,8 +62,8 @@ std::vector<Optimizer*> ReplicaCheckpoint::all_optimizers() {
 void ReplicaCheckpoint::write(const CheckpointPlace& place, const Position& at,
                               const Snapshot& best) {
   const std::vector<std::span<float>> own = replica_.strategy->arrays();
-  const bool one_file =
-      replica_.traits.global_results && !replica_.parameters.has_statistics() && own.empty();
+  const bool one_file = replica_.traits.global_results && !replica_.parameters.has_statistics() &&
+                        own.empty() && replica_.strategy->mirrors().empty();
   int64_t step = at.global_step;
   if (ranks_.rank() == 0) withdraw_checkpoint(place.folder, step);
   // Servers make no steps: the folder is named after rank 0's.
@@ -86,6 +86,9 @@ void ReplicaCheckpoint::write(const CheckpointPlace& place, const Position& at,
     for (const auto& [key, counter] : replica_.strategy->counters()) c.counters[key] = *counter;
     for (size_t i = 0; i < own.size(); ++i)
       c.arrays[fmt::format("strategy/{}", i)] = {own[i].begin(), own[i].end()};
+    const std::vector<HostMirror> mirrors = replica_.strategy->mirrors();
+    for (size_t i = 0; i < mirrors.size(); ++i)
+      c.arrays[fmt::format("strategy/device/{}", i)] = copy_to_host(mirrors[i]);
     digest = save_checkpoint(checkpoint_file(place.folder, step, ranks_.rank()), c);
   }
   // After the gather all files are on the disk.
@@ -154,6 +157,9 @@ ResumedFrom ReplicaCheckpoint::read(const fs::path& folder, int64_t updates_per_
   const std::vector<std::span<float>> own = replica_.strategy->arrays();
   for (size_t i = 0; i < own.size(); ++i)
     std::ranges::copy(file.array(fmt::format("strategy/{}", i), own[i].size()), own[i].begin());
+  const std::vector<HostMirror> mirrors = replica_.strategy->mirrors();
+  for (size_t i = 0; i < mirrors.size(); ++i)
+    file.restore(fmt::format("strategy/device/{}", i), mirrors[i]);
   for (const auto& [key, target] : replica_.strategy->counters()) *target = file.counter(key);
   from.global_step = info.global_step;
   from.metrics_bytes = info.metrics_bytes;

@@ -31,6 +31,9 @@ class StepProbe::Source final : public BatchSource {
             .keys = {.seed = 1, .epoch = 1, .ids = batch.ids}};
   }
 
+  void repeat(int64_t) override { left_ = 0, shard_ = 0; }
+  void choose(int64_t, int64_t shard) override { left_ = 0, shard_ = static_cast<size_t>(shard); }
+
   BeforeMicroBatch before;
 
  private:

@@ -52,6 +52,7 @@ TEST(StepProbe, SumsMicroBatchesAsTheTrainerDoes) {
 TEST(StepProbe, MakesTheRequestedNumberOfSteps) {
   for (const StrategyEntry& entry : strategies()) {
     const RunConfig config = config_of(entry.name, 2);
+    if (!suits(entry.traits(config.parallel), config.optimizer)) continue;
     const DataSplits data = load_data(config.data, 1);
     const HeldBatches held = real_batches(config, data, 32);
     run_thread_ranks(2, 60, [&](Communicator& ranks) {

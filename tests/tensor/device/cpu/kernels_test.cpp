@@ -350,5 +350,24 @@ TEST(CpuDevice, SquaredNormsDoNotDependOnThreadsOrNeighbours) {
   }
 }
 
+TEST(CpuDevice, DotProductsAndScaledSumsAreTheReferences) {
+  ReferenceDevice reference;
+  CpuDevice cpu(2);
+  for (const size_t count : {1u, 7u, 1'000u, 50'001u}) {
+    const std::vector<float> a = random_values(count, 1), b = random_values(count, 2);
+    const std::vector<size_t> ends = {count / 3, count};
+    std::vector<double> sums(2), expected(2);
+    cpu.dot_products(a, b, ends, sums);
+    reference.dot_products(a, b, ends, expected);
+    for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(sums[i], expected[i], 1e-10) << count;
+    for (const float factor : {1.0f, -1.0f, 0.37f}) {
+      std::vector<float> into = a, expected_into = a;
+      cpu.add_scaled(into, b, factor);
+      reference.add_scaled(expected_into, b, factor);
+      expect_near(into, expected_into, fmt::format("add {} x", factor), 1e-6);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep
