@@ -126,6 +126,13 @@ std::string summary_table(const Summary& s, const std::string& folder) {
   if (s.validation)
     add("validation loss / accuracy",
         fmt::format("{:.4f} / {}", s.validation->loss, percent(s.validation->accuracy)));
+  if (s.target)
+    add("until",
+        fmt::format("{}{}: {}", s.target->target,
+                    s.target->on_test ? " on the test part, which chose the end of training" : "",
+                    s.target->reached ? fmt::format("after {} and {:.4g} epochs",
+                                                    short_time(s.target->seconds), s.target->epochs)
+                                      : "not reached"));
   if (s.best_epoch > 0) add("weights kept from epoch", std::to_string(s.best_epoch));
   if (s.test)
     add("test loss / accuracy",

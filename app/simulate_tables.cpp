@@ -176,6 +176,9 @@ void print_numerics(const std::vector<nlohmann::ordered_json>& summaries) {
   std::vector<std::vector<std::string>> rows = {
       {"ranks", "test accuracy", "test loss", "epoch", "total",
        "speed-up over " + ranks_text(ranks_of(summaries.front())), "PI %", "staleness"}};
+  const bool has_target = summaries.front().contains("until");
+  if (has_target)
+    rows.front().push_back("until " + summaries.front().at("until").get<std::string>());
   const auto number = [](const Json& json, const char* key) {
     return json.contains(key) && json[key].is_number() ? json[key].get<double>() : std::nan("");
   };
@@ -191,6 +194,12 @@ void print_numerics(const std::vector<nlohmann::ordered_json>& summaries) {
                     short_time(total), fmt::format("{:.2f}", first / total),
                     fmt::format("{:.1f}", (1 - total / first) * 100),
                     std::isnan(stale) ? "" : fmt::format("{:.2f}", stale)});
+    if (!has_target) continue;
+    const double seconds = number(s, "until_seconds");
+    rows.back().push_back(
+        std::isnan(seconds)
+            ? "not reached"
+            : fmt::format("{}, {:.4g} epochs", short_time(seconds), number(s, "until_epochs")));
   }
   fmt::print("{}", table(rows));
 }

@@ -27,7 +27,8 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string config;
   std::vector<std::string> changes, disturbances;
-  std::string cluster = this_machine_cluster, profile, engine, collectives = "ompi", affinity, out;
+  std::string cluster = this_machine_cluster, profile, engine, collectives = "ompi", affinity, out,
+              until;
   std::vector<std::string> strategies, backends;
   std::vector<int64_t> ranks, nodes, batches;
   std::vector<std::string> limits;
@@ -239,6 +240,11 @@ void simulate(const Options& options) {
   if (options.config.empty())
     throw UserError("name what to simulate: lockstep simulate cnn-690k --cluster 10gbe-8x16");
   RunConfig config = find_config(options.config, options.changes);
+  if (!options.until.empty()) config.train.until = options.until;
+  if (target_of(config.train) && !options.numerics)
+    throw UserError(
+        "when a target (train.until, --until) is reached depends on the weights; use --numerics, or "
+        "drop the target");
   if (options.threads > 0) config.device.threads = options.threads;
   if (!options.affinity.empty()) config.parallel.affinity = options.affinity;
   if (options.folds > 0) config.crossval.folds = options.folds;
@@ -352,6 +358,9 @@ Examples:
   verb->add_option("--strategy", options->strategies,
                    "a value of parallel.strategy, or a list to compare")
       ->delimiter(',');
+  verb->add_option("--until", options->until,
+                   "with --numerics: stop when this is reached: accuracy=0.98, loss=0.1")
+      ->type_name("METRIC=VALUE");
   verb->add_flag("--numerics", options->numerics,
                  "train the virtual ranks for real, to predict accuracy too");
   verb->add_flag("--crossval", options->crossval,

@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> changes;
   std::string out, resume, baseline;
   int threads = 0;
+  std::string until;
   RankOptions ranks;
   bool json = false, quiet = false, trace = false, force = false;
 };
@@ -41,6 +42,7 @@ void train(const Options& options) {
   if (!options.baseline.empty()) how.baseline = read_baseline(options.baseline);
   RunConfig config = find_config(resumes ? options.resume : options.config, options.changes);
   if (options.threads > 0) config.device.threads = options.threads;
+  if (!options.until.empty()) config.train.until = options.until;
   apply(options.ranks, config);
   const WallClock clock;
   Progress progress(clock, options.quiet);
@@ -69,6 +71,7 @@ Examples:
   lockstep train simple-cnn --set train.epochs=3 --set data.name=fashion-mnist --out runs/try1
   lockstep train my.toml --threads 2 --json
   lockstep train cnn-690k --ranks 4 --affinity compact
+  lockstep train cnn-690k --ranks 2 --until accuracy=0.98
   lockstep train cnn-690k --ranks 4 --set parallel.strategy=average-weights
   lockstep train --resume runs/cnn-690k
 )");
@@ -81,6 +84,9 @@ Examples:
   verb->add_flag("--force", options->force, "replace the run in --out");
   verb->add_option("--threads", options->threads, "same as --set device.threads=N")
       ->check(CLI::Range(1, 1024));
+  verb->add_option("--until", options->until,
+                   "stop when this is reached, and state the time it took: accuracy=0.98, loss=0.1")
+      ->type_name("METRIC=VALUE");
   add_rank_options(*verb, options->ranks);
   verb->add_option("--resume", options->resume, "resume this run from its newest checkpoint");
   verb->add_option("--baseline", options->baseline,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -116,10 +118,28 @@ RunConfig parse_config(const std::string& text, const std::string& source) {
   return config;
 }
 
+std::optional<Target> target_of(const TrainConfig& config) {
+  if (config.until.empty()) return std::nullopt;
+  const size_t equals = std::min(config.until.find('='), config.until.size());
+  const auto metric = from_text<Metric>(config.until.substr(0, equals));
+  const std::string digits = config.until.substr(std::min(equals + 1, config.until.size()));
+  double value = 0;
+  const char* const end = digits.data() + digits.size();
+  const bool is_number = !digits.empty() && std::from_chars(digits.data(), end, value).ptr == end;
+  if (!metric || !is_number || !(value > 0) || (*metric == Metric::accuracy && value > 1) ||
+      !std::isfinite(value))
+    throw UserError(
+        "train.until = \"{}\" is not known; expected accuracy=A, from 0 to 1, or loss=L, such as "
+        "accuracy=0.98",
+        printable(config.until));
+  return Target{*metric, value};
+}
+
 void check(const RunConfig& config) {
   expect_name(config.name, "name");
   const bool validates = config.data.validation > 0 || !config.data.split_column.empty();
-  if (config.train.eval_every > 0 && !validates)
+  const bool has_target = target_of(config.train).has_value();
+  if (config.train.eval_every > 0 && !validates && !has_target)
     throw UserError("train.eval_every needs a validation part; set data.validation, e.g. 0.1");
   if (config.train.early_stopping > 0 && !validates)
     throw UserError("train.early_stopping needs a validation part; set data.validation, e.g. 0.1");
@@ -250,6 +270,7 @@ std::string lasting_toml(RunConfig config) {
   config.name = config.description = "";
   config.train.epochs = config.train.checkpoint_every = config.train.log_every = 0;
   config.train.early_stopping = config.train.steps = config.train.eval_every = 0;
+  config.train.until = "";
   config.train.keep_checkpoints = defaults.train.keep_checkpoints;
   config.data.workers = 0;
   config.device.threads = 1;

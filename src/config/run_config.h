@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,18 @@ enum class Keep { last, best };
 template <>
 inline constexpr auto enum_texts<Keep> = std::array{"last", "best"};
 
+// A result at which training stops: an accuracy that is reached, or a loss.
+enum class Metric { accuracy, loss };
+template <>
+inline constexpr auto enum_texts<Metric> = std::array{"accuracy", "loss"};
+struct Target {
+  Metric metric = Metric::accuracy;
+  double value = 0;
+  bool is_reached_by(double accuracy, double loss) const {
+    return metric == Metric::accuracy ? accuracy >= value : loss <= value;
+  }
+};
+
 struct TrainConfig {
   int64_t epochs = 5;
   int64_t steps = 0;           // length of the run; 0: given by epochs
@@ -39,6 +52,7 @@ struct TrainConfig {
   double clip_norm = 0;        // gradients are scaled down to this norm; 0: never
   int64_t early_stopping = 0;  // epochs without a better validation loss before stopping; 0: never
   Keep keep = Keep::last;
+  std::string until;             // target, such as "accuracy=0.98"; empty: none
   int64_t checkpoint_every = 0;  // steps between checkpoints; 0: only when interrupted
   int64_t keep_checkpoints = 2;  // number of newest checkpoints that are kept
   int64_t log_every = 50;        // steps between lines of metrics.jsonl; 0: epochs only
@@ -67,6 +81,8 @@ struct RunConfig {
 // Throws a UserError for unknown keys, wrong types and values out of range.
 void set_keys(RunConfig& config, const TomlValues& values);
 RunConfig parse_config(const std::string& text, const std::string& source);
+// train.until. Throws a UserError for other texts.
+std::optional<Target> target_of(const TrainConfig& config);
 // Throws a UserError for settings that do not fit together.
 void check(const RunConfig& config);
 // Takes network and tokenizer from the directory model.from unless they are set, and adds the LoRA

@@ -206,6 +206,10 @@ const std::vector<Setting>& settings() {
       {"train.early_stopping",
        "number of epochs without a better validation loss after which training stops; 0: never",
        [](C& c) -> T { return &c.train.early_stopping; }},
+      {"train.until",
+       "training stops when this is reached on the validation part (without one, on the test part), "
+       "at the end of an epoch or every train.eval_every steps: accuracy=0.98 or loss=0.1; --until",
+       [](C& c) -> T { return &c.train.until; }},
       {"train.keep", "which weights are saved: the last, or the best by validation loss",
        [](C& c) -> T { return enum_target(c.train.keep); }, all_texts<Keep>()},
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "report/numbers.h"
 
 namespace lockstep {
 
@@ -12,6 +13,8 @@ const std::vector<ColumnKind>& known_columns() {
       {"read_seconds", "read s", "reading the data"},
       {"gradient_seconds", "gradient s", "gradients of one batch, median"},
       {"epoch_seconds", "epoch s", "one epoch, median"},
+      {"until_seconds", "s to target", "training until train.until is reached"},
+      {"until_epochs", "epochs to target", "until train.until is reached"},
       {"samples_per_second", "samples/s", "throughput of training"},
       {"test_accuracy", "test accuracy", "on the test part", true},
       {"test_loss", "test loss", "on the test part"},
@@ -40,6 +43,10 @@ ColumnKind column_named(const std::string& name) {
   for (const ColumnKind& column : known_columns())
     if (column.name == name) return column;
   return {name, name, ""};
+}
+
+std::string value_text(double value, const ColumnKind& column) {
+  return column.percentage ? percent_text(value) : number_text(value);
 }
 
 void check_column(const std::string& name, const std::string& source) {

@@ -115,6 +115,14 @@ struct SimulationFigures {
   std::vector<std::string> cautions;    // where the prediction goes beyond measurements
 };
 
+// How long it took to reach train.until.
+struct TargetResult {
+  std::string target;
+  bool reached = false;
+  double seconds = 0, epochs = 0;  // training and evaluations
+  bool on_test = false;            // there is no validation part
+};
+
 enum class Ending { finished, early, interrupted };
 template <>
 inline constexpr auto enum_texts<Ending> = std::array{"finished", "stopped early", "interrupted"};
@@ -129,6 +137,7 @@ struct Summary {
   int64_t global_batch = 0;  // samples per step of all ranks together
   double learning_rate = 0;  // before the schedule; includes schedule.scale_with_ranks
   std::optional<Evaluation> validation, test;
+  std::optional<TargetResult> target;
   int64_t best_epoch = 0;  // epoch whose weights were kept, with train.keep = "best"
   double read_seconds = 0;
   double gradient_seconds = 0;  // per step, median

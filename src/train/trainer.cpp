@@ -32,7 +32,13 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       feed_(config, *data.train, ranks.rank(), training_ranks(config.parallel, ranks.size())),
       replica_(config, ranks, device, clock, form_of(data, config.data.name), feed_.micro_batch()),
       checkpoint_(config_, ranks, replica_),
-      epochs_(config.train.epochs) {
+      epochs_(config.train.epochs),
+      target_(target_of(config.train)) {
+  if (target_)
+    target_result_ = {.target = config.train.until, .on_test = data.validation == nullptr};
+  if (target_ && !data.validation && !data.test)
+    throw UserError(
+        "train.until needs samples to evaluate on; set data.validation or data.test, e.g. 0.1");
   const int64_t per_epoch = updates_per_epoch();
   if (config.train.steps > 0) epochs_ = (config.train.steps + per_epoch - 1) / per_epoch;
   if (config.schedule.warmup_steps > 0)
@@ -121,7 +127,7 @@ void Trainer::make_steps() {
   const int64_t steps = replica_.traits.one_update_per_epoch ? 1 : feed_.steps();
   bool stop = false;
   if (!replica_.trains()) replica_.strategy->serve(replica_.worker);
-  while (replica_.trains() && !stop && at_.step < steps) {
+  while (replica_.trains() && !stop && at_.step < steps && !has_reached_target()) {
     const bool asked = stop_->load(std::memory_order_relaxed);
     // With several ranks the request travels with a step, and all stop after it.
     if (asked && ranks_.size() == 1) {
@@ -161,9 +167,11 @@ void Trainer::step_done(const StepResult& r) {
                        .learning_rate = r.learning_rate,
                        .times = r.times});
   const int64_t eval = config_.train.eval_every;
-  if (eval > 0 && at_.global_step % eval == 0 && replica_.traits.global_results)
-    if (const auto evaluation = evaluate(data_.validation.get()))
-      observer_.evaluated({epochs_done(), at_.global_step, *evaluation});
+  if (eval > 0 && at_.global_step % eval == 0 && replica_.traits.global_results) {
+    const auto evaluation = evaluate(data_.validation.get());
+    if (evaluation) observer_.evaluated({epochs_done(), at_.global_step, *evaluation});
+    look_at_target(evaluation);
+  }
   const int64_t every = config_.train.checkpoint_every;
   if (every > 0 && at_.global_step % every == 0 && replica_.traits.global_results)
     write_checkpoint();
@@ -223,12 +231,23 @@ EpochReport Trainer::train_epoch() {
   report.samples_per_second = static_cast<double>(sums.done) / std::max(report.seconds, 1e-9);
   trained_seconds_ += report.seconds;
   trained_samples_ += static_cast<double>(sums.done);
-  if (!stopped_) report.validation = evaluate(data_.validation.get());
+  if (stopped_) return report;
+  report.validation = evaluate(data_.validation.get());
+  look_at_target(report.validation);
   return report;
 }
 
 std::optional<Evaluation> Trainer::evaluate(const Dataset* data) {
   return evaluate_together(data, replica_, ranks_, clock_);
+}
+
+// `evaluation`: on the validation part, if there is one.
+void Trainer::look_at_target(const std::optional<Evaluation>& evaluation) {
+  if (!target_ || has_reached_target()) return;
+  const std::optional<Evaluation> seen = evaluation ? evaluation : evaluate(data_.test.get());
+  target_result_->reached = target_->is_reached_by(seen->accuracy, seen->loss);
+  target_result_->seconds = clock_.seconds() - started_;
+  target_result_->epochs = epochs_done();
 }
 
 void Trainer::keep_if_best(const EpochReport& report) {
@@ -279,7 +298,7 @@ void Trainer::train_epochs(Summary& summary) {
     summary.train_accuracy = at_.last_accuracy;
     summary.validation = evaluate(data_.validation.get());
   }
-  while (at_.epoch <= epochs_ && !has_stopped_improving()) {
+  while (at_.epoch <= epochs_ && !has_stopped_improving() && !has_reached_target()) {
     const EpochReport report = train_epoch();
     expect_finite_weights();
     last_epoch_ = at_.epoch;
@@ -306,6 +325,7 @@ void Trainer::train_epochs(Summary& summary) {
       break;
     }
     keep_if_best(report);
+    if (has_reached_target()) break;
     ++at_.epoch;
     at_.step = at_.epoch_correct = at_.epoch_samples = 0;
     at_.epoch_loss = 0;
@@ -319,7 +339,7 @@ void Trainer::train_epochs(Summary& summary) {
 Summary Trainer::run(const std::atomic<bool>& stop) {
   stop_ = &stop;
   replica_.prepare();
-  const double start = clock_.seconds();
+  started_ = clock_.seconds();
   const int64_t run_steps = config_.train.steps;
   observer_.run_started({.name = config_.name,
                          .data = data_.provenance,
@@ -343,7 +363,9 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
       .learning_rate =
           config_.optimizer.lr * (config_.schedule.scale_with_ranks ? replica_.training_ranks : 1)};
   train_epochs(summary);
-  if (summary.ending == Ending::finished && has_stopped_improving()) summary.ending = Ending::early;
+  if (summary.ending == Ending::finished && (has_stopped_improving() || has_reached_target()))
+    summary.ending = Ending::early;
+  summary.target = target_result_;
   summary.epochs = epochs_done();
   summary.first_loss = at_.first_loss;
   if (summary.ending != Ending::interrupted) replica_.strategy->finish(replica_.worker);
@@ -360,7 +382,7 @@ Summary Trainer::run(const std::atomic<bool>& stop) {
   summary.gradient_seconds = median(gradient_seconds_);
   summary.epoch_seconds = epoch_seconds_;
   summary.samples_per_second = trained_samples_ / std::max(trained_seconds_, 1e-9);
-  summary.total_seconds = clock_.seconds() - start;
+  summary.total_seconds = clock_.seconds() - started_;
   summary.peak_memory_bytes = peak_memory_bytes();
   if (ranks_.size() > 1) summary.parallel = parallel_figures();
   return summary;

@@ -58,6 +58,8 @@ class Trainer {
   void merge_replicas();
   std::optional<Evaluation> evaluate(const Dataset* data);  // on all ranks together
   void keep_if_best(const EpochReport& report);
+  void look_at_target(const std::optional<Evaluation>& evaluation);
+  bool has_reached_target() const { return target_result_ && target_result_->reached; }
   bool has_stopped_improving() const;  // for as long as train.early_stopping allows
   double epochs_done() const;          // may be fractional
   void expect_finite_weights();        // a relu can hide NaN weights from the loss
@@ -81,6 +83,9 @@ class Trainer {
   int64_t last_epoch_ = 0;  // the last one that was trained, wholly or in part
   bool stopped_ = false;
   const std::atomic<bool>* stop_ = nullptr;
+  std::optional<Target> target_;
+  std::optional<TargetResult> target_result_;
+  double started_ = 0;  // time on the clock
   std::vector<double> gradient_seconds_, epoch_seconds_;
   StepTimes times_;
   double trained_seconds_ = 0, trained_samples_ = 0;

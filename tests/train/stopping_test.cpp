@@ -173,6 +173,64 @@ TEST(Divergence, KeepsTheLastGoodEpoch) {
   EXPECT_EQ(Training(config).run().weights(), training.weights());
 }
 
+TEST(Target, EndsTrainingWhenItIsReached) {
+  RunConfig config = iris_config();
+  config.train.epochs = 100;
+  config.data.validation = 0.2;
+  config.train.until = "accuracy=0.9";
+  Training training(config);
+  training.run();
+  ASSERT_TRUE(training.summary.target);
+  EXPECT_TRUE(training.summary.target->reached);
+  EXPECT_FALSE(training.summary.target->on_test);
+  EXPECT_GE(training.summary.validation->accuracy, 0.9);
+  EXPECT_LT(training.summary.epochs, 100);
+  EXPECT_EQ(training.summary.target->epochs, training.summary.epochs);
+  EXPECT_LE(training.summary.target->seconds, training.summary.total_seconds);
+  EXPECT_EQ(training.summary.ending, Ending::early);
+  // The epoch before it was not yet there.
+  const auto& epochs = training.record.epochs;
+  for (size_t i = 0; i + 1 < epochs.size(); ++i) EXPECT_LT(epochs[i].validation->accuracy, 0.9);
+}
+
+TEST(Target, IsLookedAtBetweenStepsToo) {
+  RunConfig config = iris_config();
+  config.train.epochs = 100;
+  config.train.eval_every = 1;
+  config.train.until = "loss=0.9";
+  Training training(config);  // no validation part: on the test part
+  training.run();
+  EXPECT_TRUE(training.summary.target->on_test);
+  EXPECT_LE(training.summary.test->loss, 0.9);
+  EXPECT_NE(training.summary.epochs, std::floor(training.summary.epochs));
+}
+
+TEST(Target, MayNotBeReached) {
+  RunConfig config = iris_config();
+  config.train.until = "accuracy=1";
+  config.optimizer.lr = 1e-6;
+  Training training(config);
+  training.run();
+  EXPECT_FALSE(training.summary.target->reached);
+  EXPECT_EQ(training.summary.ending, Ending::finished);
+  EXPECT_EQ(training.summary.epochs, 5);
+}
+
+TEST(Target, OfOtherFormsIsRefused) {
+  for (const char* wrong : {"0.98", "accuracy", "accuracy=", "accuracy=98", "acuracy=0.9",
+                            "accuracy=0", "loss=-1", "loss=nan", "accuracy=0.9x"}) {
+    RunConfig config = iris_config();
+    config.train.until = wrong;
+    expect_says(error_of<UserError>([&] { check(config); }),
+                {"train.until", wrong, "accuracy=0.98"});
+  }
+  RunConfig config = iris_config();
+  config.train.until = "accuracy=0.9";
+  config.data.test = 0;
+  expect_says(error_of<UserError>([&] { Training(config).run(); }),
+              {"train.until", "data.validation"});
+}
+
 TEST(Interrupt, EndsAfterTheStepAndKeepsWhatWasLearned) {
   RunConfig config = iris_config();
   Training training(config);

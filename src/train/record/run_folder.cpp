@@ -264,6 +264,12 @@ std::string summary_json(const Summary& s) {
     if (s.validation->answers > 1) json["validation_perplexity"] = std::exp(s.validation->loss);
   }
   if (s.best_epoch > 0) json["best_epoch"] = s.best_epoch;
+  if (s.target) {
+    json["until"] = s.target->target;
+    json["until_on"] = s.target->on_test ? "test" : "validation";
+    json["until_seconds"] = s.target->reached ? Json(s.target->seconds) : Json();
+    json["until_epochs"] = s.target->reached ? Json(s.target->epochs) : Json();
+  }
   json["test_loss"] = s.test ? Json(s.test->loss) : Json();
   json["test_accuracy"] = s.test ? Json(s.test->accuracy) : Json();
   if (s.test && s.test->answers > 1) json["test_perplexity"] = std::exp(s.test->loss);
