@@ -18,7 +18,7 @@ import sys
 
 import pages
 
-PRESETS = ["cnn-690k", "simple-cnn", "mnist-cnn-sgd", "mlp-1", "mlp-3", "fashion-mlp", "fashion-mlp-adam",
+PRESETS = ["cnn-690k", "simple-cnn", "mnist-cnn-sgd", "mlp-1", "mlp-3", "fashion-mlp-full-batch", "fashion-mlp-adam",
            "iris-mlp", "iris-mlp-small-batch", "tweets-mlp-1", "tweets-mlp-3"]
 # Not used while the model was developed: networks that are not presets, and other batch sizes.
 NETWORKS = sorted(str(path) for path in (pathlib.Path(__file__).parent / "networks").glob("*.toml"))

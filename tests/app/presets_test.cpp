@@ -21,6 +21,7 @@ TEST_F(Presets, HaveTheExpectedNumbersOfParameters) {
       {"tweets-mlp-1", 16384 * 512 + 512 + 512 * 419 + 419},
       {"tweets-mlp-3", 16384 * 512 + 512 + 512 * 256 + 256 + 256 * 256 + 256 + 256 * 419 + 419},
       {"mlp-3", 401'920 + 131'328 + 32'896 + 1'290},
+      {"fashion-mlp-full-batch", 200'960 + 32'896 + 1'290},
       {"fashion-mlp", 200'960 + 32'896 + 1'290},
       {"fashion-mlp-adam", 200'960 + 32'896 + 1'290},
       {"gpt2", 124'439'808},
