@@ -35,9 +35,9 @@ class LbfgsVectors {
   virtual bool computes() const { return true; }
 };
 
-// Limited-memory BFGS in its vector-free form (Chen et al., NIPS 2014): the two-loop recursion works
-// on the dot products of the basis, so that vectors may be in parts on many ranks, with one round of
-// messages per iteration. Dot products, losses and coefficients are in double.
+// Limited-memory BFGS in its vector-free form (Chen et al., NIPS 2014): the two-loop recursion
+// works on the dot products of the basis, so that vectors may be in parts on many ranks, with one
+// round of messages per iteration. Dot products, losses and coefficients are in double.
 class Lbfgs {
  public:
   explicit Lbfgs(LbfgsVectors& vectors, const LineSearchConfig& line = {});
@@ -47,7 +47,7 @@ class Lbfgs {
 
   struct Iteration {
     double loss = 0;
-    bool moved = false;  // false: no lower loss was found; the weights are as before
+    bool moved = false;       // false: no lower loss was found; the weights are as before
     bool stationary = false;  // the gradient is 0
     int evaluations = 0;
   };
@@ -63,9 +63,7 @@ class Lbfgs {
 
  private:
   int slot(int64_t age) const;  // of the pair that is `age` pairs older than the newest
-  double& product(int a, int b) {
-    return products_[static_cast<size_t>(a * vectors_.basis() + b)];
-  }
+  double& product(int a, int b) { return products_[static_cast<size_t>(a * vectors_.basis() + b)]; }
   void update_products();
   std::vector<double> direction();  // coefficients
   void forget();

@@ -46,8 +46,8 @@ void LineSearch::tell(double loss, double slope) {
   const double required = config_.decrease * start_.slope;  // slope of the required decrease
   const double most = start_.loss + step_ * required;
   if (shifted_ && loss <= most && slope >= 0) shifted_ = false;
-  const bool narrow = bracketed_ && (high_ - low_ <= config_.precision * high_ || step_ <= low_ ||
-                                     step_ >= high_);
+  const bool narrow =
+      bracketed_ && (high_ - low_ <= config_.precision * high_ || step_ <= low_ || step_ >= high_);
   const bool at_limit = step_ >= largest_ && loss <= most && slope <= required;
   if (loss <= most && std::abs(slope) <= config_.curvature * -start_.slope)
     state_ = State::found;
@@ -102,8 +102,8 @@ double LineSearch::improve(LinePoint& best, LinePoint& other, const LinePoint& t
     if (p.step < x.step) gamma = -gamma;
     const double r = ((gamma - x.slope) + theta) / (((gamma - x.slope) + gamma) + p.slope);
     const double cubic = x.step + r * (p.step - x.step);
-    const double quadratic =
-        x.step + x.slope / ((x.loss - p.loss) / (p.step - x.step) + x.slope) / 2 * (p.step - x.step);
+    const double quadratic = x.step + x.slope / ((x.loss - p.loss) / (p.step - x.step) + x.slope) /
+                                          2 * (p.step - x.step);
     next = std::abs(cubic - x.step) < std::abs(quadratic - x.step)
                ? cubic
                : cubic + (quadratic - cubic) / 2;
@@ -133,8 +133,8 @@ double LineSearch::improve(LinePoint& best, LinePoint& other, const LinePoint& t
   } else if (bracketed_) {  // a lower loss, a slope that does not fall
     double gamma = gamma_of(theta_of(p, other), other.slope, p.slope);
     if (p.step > other.step) gamma = -gamma;
-    const double r = ((gamma - p.slope) + theta_of(p, other)) /
-                     (((gamma - p.slope) + gamma) + other.slope);
+    const double r =
+        ((gamma - p.slope) + theta_of(p, other)) / (((gamma - p.slope) + gamma) + other.slope);
     next = p.step + r * (other.step - p.step);
   } else {
     next = p.step > x.step ? high_ : low_;

@@ -3,10 +3,10 @@
 namespace lockstep {
 
 struct LineSearchConfig {
-  double decrease = 1e-3;   // loss(step) <= loss(0) + decrease × step × slope(0)
-  double curvature = 0.9;   // |slope(step)| <= curvature × |slope(0)|
-  double precision = 0.1;   // a bracket of this share of its upper end is narrow enough
-  int evaluations = 20;     // the most of one search
+  double decrease = 1e-3;  // loss(step) <= loss(0) + decrease × step × slope(0)
+  double curvature = 0.9;  // |slope(step)| <= curvature × |slope(0)|
+  double precision = 0.1;  // a bracket of this share of its upper end is narrow enough
+  int evaluations = 20;    // the most of one search
 };
 
 // A point on the line: the loss and its derivative along the line.
@@ -43,7 +43,8 @@ class LineSearch {
   double step_, low_ = 0, high_, largest_;
   double width_, width_before_;
   bool bracketed_ = false;
-  bool shifted_ = true;  // the loss minus its required decrease has not been below 0 with a rise yet
+  bool shifted_ =
+      true;  // the loss minus its required decrease has not been below 0 with a rise yet
   int evaluations_ = 0;
   State state_ = State::searching;
 };

@@ -70,7 +70,7 @@ void SynchronousGradients::compute_by_tree(Worker& worker, BatchSource& source,
                                            const StepShare& share, StepResult& result) {
   const std::span<float> gradients = worker.parameters.gradients();
   std::vector<int32_t> touched;  // rows touched by any shard so far
-  size_t waiting = 0;  // partial sums without their neighbour: one per set bit of `shard`
+  size_t waiting = 0;            // partial sums without their neighbour: one per set bit of `shard`
   for (size_t shard = 0; shard < share.shards.size(); ++shard) {
     const double before = std::exchange(result.loss, 0);
     worker.gradients(source, share.shards[shard], share.all, false, result);
@@ -85,8 +85,7 @@ void SynchronousGradients::compute_by_tree(Worker& worker, BatchSource& source,
       worker.device.add(gradients, sums_[--waiting].floats());
     }
     if (shard + 1 < share.shards.size()) {
-      if (waiting == sums_.size())
-        sums_.push_back(worker.device.allocate(gradients.size_bytes()));
+      if (waiting == sums_.size()) sums_.push_back(worker.device.allocate(gradients.size_bytes()));
       const std::span<float> kept = sums_[waiting++].floats();
       worker.device.copy(gradients, kept);
     }

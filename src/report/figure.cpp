@@ -6,7 +6,11 @@ namespace lockstep {
 
 void draw(const Figure& figure, const fs::path& file) {
   write_aside(file, [&](const fs::path& aside) {
-    return figure_library().draw(figure, aside, file.extension() == ".png");
+    const fs::path ending = file.extension();
+    return figure_library().draw(figure, aside,
+                                 ending == fs::path(".png")   ? FigureFormat::png
+                                 : ending == fs::path(".pdf") ? FigureFormat::pdf
+                                                              : FigureFormat::svg);
   });
 }
 

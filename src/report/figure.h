@@ -30,7 +30,9 @@ struct Figure {
   bool logarithmic = false;  // the y axis, if all values are above 0
 };
 
-// Writes the figure as .svg or .png, by the extension of the file.
+enum class FigureFormat { svg, png, pdf };
+
+// Writes the figure as .svg, .png or .pdf, by the extension of the file.
 void draw(const Figure& figure, const fs::path& file);
 
 }  // namespace lockstep

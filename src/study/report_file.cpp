@@ -14,6 +14,7 @@
 #include "report/page.h"
 #include "report/run_curves.h"
 #include "report/runs_table.h"
+#include "study/claims.h"
 #include "study/figures.h"
 #include "study/report_sources.h"
 #include "study/tables.h"
@@ -145,6 +146,11 @@ Json study_of(const StudyResults& results) {
     json["grids"].push_back(json_of(grid));
     json["grids"].back()["title"] = grid.caption;
   }
+  if (!results.study.claims.empty()) {
+    const Table claims = claims_table({results});
+    json["grids"].push_back(json_of(claims));
+    json["grids"].back()["title"] = claims.caption;
+  }
   for (const auto& [name, figure] : results_figures(results))
     json["charts"].push_back(chart_of(figure));
   return json;
@@ -164,6 +170,7 @@ std::string html_page(const ReportSources& sources, const std::string& title) {
             {"diagnoses", Json::array()},
             {"details", Json::array()},
             {"machine", machine()}};
+  if (sources.studies.size() > 1) data["claims"] = json_of(claims_table(sources.studies));
   for (const StudyResults& study : sources.studies) data["studies"].push_back(study_of(study));
   for (const Figure& figure : runs_figures(sources.runs, most_points, main_curves))
     data["charts"].push_back(chart_of(figure));
@@ -224,6 +231,7 @@ Document document_of(const ReportSources& sources, const std::string& title) {
     if (table.caption.empty()) table.caption = study.study.name;
     document.parts.emplace_back(std::move(table));
     for (auto& [name, grid] : results_grids(study)) document.parts.emplace_back(std::move(grid));
+    if (!study.study.claims.empty()) document.parts.emplace_back(claims_table({study}));
     for (auto& [name, figure] : results_figures(study)) add_figure(std::move(figure));
     add_notes(study.study.notes, document);
   }
@@ -242,7 +250,10 @@ Document document_of(const ReportSources& sources, const std::string& title) {
 template <typename Text>
 std::string tables(const ReportSources& sources, const std::string& title, Text text_of) {
   std::string all;
-  for (const StudyResults& study : sources.studies) all += text_of(results_table(study)) + "\n";
+  for (const StudyResults& study : sources.studies) {
+    all += text_of(results_table(study)) + "\n";
+    if (!study.study.claims.empty()) all += text_of(claims_table({study})) + "\n";
+  }
   return all + text_of(table_of(sources, title));
 }
 

@@ -8,21 +8,10 @@
 #include "base/names.h"
 #include "base/nearest.h"
 #include "study/columns.h"
+#include "study/study_parts.h"
 
 namespace lockstep {
 namespace {
-
-using Keys = std::vector<std::pair<std::string, TomlValue>>;
-
-constexpr std::string_view label_key = "label", reference_key = "reference";
-
-std::string text_of(const TomlValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
-  if (const auto* number = std::get_if<int64_t>(&value.data)) return std::to_string(*number);
-  if (const auto* number = std::get_if<double>(&value.data)) return fmt::format("{}", *number);
-  if (const auto* flag = std::get_if<bool>(&value.data)) return *flag ? "true" : "false";
-  throw UserError("{}: one value was expected, not a list", value.where);
-}
 
 // The last part of a key: "ranks" of "parallel.ranks".
 std::string short_name(const std::string& key) { return key.substr(key.rfind('.') + 1); }
@@ -64,7 +53,7 @@ void check_point_key(const std::string& key, const std::string& value, const std
 struct Sections {
   std::map<std::string, TomlValue> plain;  // by key
   Keys set, grid;
-  std::map<int, Keys> points, published, figures, grids;
+  std::map<int, Keys> points, published, figures, grids, claims;
 };
 
 void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
@@ -90,6 +79,8 @@ void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
     numbered(rest("figures."), into.figures);
   else if (key.starts_with("grids."))
     numbered(rest("grids."), into.grids);
+  else if (key.starts_with("claims."))
+    numbered(rest("claims."), into.claims);
   else
     into.plain.insert_or_assign(key, value);
 }
@@ -182,12 +173,6 @@ struct StudyKey {
   void (*set)(Study& study, const std::string& key, const TomlValue& value);
 };
 
-template <typename T>
-const T& value_as(const std::string& key, const TomlValue& value) {
-  if (const T* found = std::get_if<T>(&value.data)) return *found;
-  throw UserError("{}: {} is {}, which is not possible", value.where, key, value.type());
-}
-
 template <std::string Study::*member>
 void set_text(Study& study, const std::string&, const TomlValue& value) {
   study.*member = text_of(value);
@@ -251,109 +236,6 @@ void set_study_key(Study& study, const std::string& key, const TomlValue& value)
   throw UserError("{}: a study has no key '{}'; {}", value.where, key, suggestion(key, known));
 }
 
-PublishedValue published_value(const std::string& key, const TomlValue& value) {
-  check_column(key, value.where);
-  if (const auto* text = std::get_if<std::string>(&value.data)) {
-    std::string digits = text->substr(0, text->find(" ("));
-    const bool percent = digits.ends_with('%');
-    if (percent) digits.pop_back();
-    std::erase(digits, ',');  // of thousands
-    double number = 0;
-    const char* const end = digits.data() + digits.size();
-    if (digits.empty() || std::from_chars(digits.data(), end, number).ptr != end ||
-        !std::isfinite(number))
-      throw UserError(
-          "{}: the published {} is '{}'; a number was expected, as the document prints it: "
-          "\"9,511.66\", \"98.80%\", \"9.28 (remark)\"",
-          value.where, key, printable(*text));
-    const bool fraction = percent && column_named(key).percentage;
-    return {fraction ? number / 100 : number, *text};
-  }
-  const auto* real = std::get_if<double>(&value.data);
-  const auto* whole = std::get_if<int64_t>(&value.data);
-  if (!real && !whole)
-    throw UserError("{}: the published {} is {}; a number was expected", value.where, key,
-                    value.type());
-  return {real ? *real : static_cast<double>(*whole), ""};
-}
-
-std::vector<std::string> list_of(const TomlValue& value) {
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value.data)) return *list;
-  return {text_of(value)};
-}
-
-// Where a table begins: the parser sorts its keys by name.
-const std::string& first_line(const Keys& keys) {
-  const auto earlier = [](const auto& a, const auto& b) {  // "line 9" is before "line 10"
-    const std::string &x = a.second.where, &y = b.second.where;
-    return x.size() != y.size() ? x.size() < y.size() : x < y;
-  };
-  return std::min_element(keys.begin(), keys.end(), earlier)->second.where;
-}
-
-// Keys of a [[figures]] or [[grids]] table: texts by name, columns, and where.KEY.
-struct DrawnKeys {
-  std::map<std::string, std::string> texts;
-  std::vector<std::string> columns;
-  Selection where;
-  std::string line;
-
-  const std::string& at(const char* key) const {
-    const auto found = texts.find(key);
-    if (found == texts.end()) throw UserError("{}: '{}' is missing", line, key);
-    return found->second;
-  }
-};
-
-DrawnKeys drawn_keys(const Keys& keys, const std::vector<std::string>& known) {
-  DrawnKeys all{.texts = {}, .columns = {}, .where = {}, .line = first_line(keys)};
-  constexpr std::string_view where = "where.";
-  for (const auto& [key, value] : keys) {
-    if (key.starts_with(where)) {
-      all.where[key.substr(where.size())] = list_of(value);
-    } else if (std::find(known.begin(), known.end(), key) == known.end()) {
-      throw UserError("{}: '{}' is not known here; {}", value.where, printable(key),
-                      suggestion(key, known));
-    } else if (key == "columns") {
-      all.columns = list_of(value);
-      for (const std::string& column : all.columns) check_column(column, value.where);
-    } else {
-      all.texts[key] = text_of(value);
-    }
-  }
-  expect_name(all.at("name"), all.line);
-  return all;
-}
-
-FigureSpec figure_of(const Keys& keys) {
-  const DrawnKeys all = drawn_keys(keys, {"name", "title", "x", "columns", "ideal"});
-  if (all.columns.empty()) throw UserError("{}: 'columns' is missing", all.line);
-  const auto wanted = all.texts.find("ideal");
-  const auto ideal =
-      wanted == all.texts.end() ? std::optional(Ideal::none) : from_text<Ideal>(wanted->second);
-  if (!ideal)
-    throw UserError("{}: ideal = \"{}\" is not known; {}", all.line, printable(wanted->second),
-                    suggestion(wanted->second, all_texts<Ideal>()));
-  return {.name = all.at("name"),
-          .title = all.at("title"),
-          .x = all.at("x"),
-          .columns = all.columns,
-          .where = all.where,
-          .ideal = *ideal};
-}
-
-GridSpec grid_of(const Keys& keys) {
-  const DrawnKeys all = drawn_keys(keys, {"name", "title", "rows", "columns", "value"});
-  if (all.columns.size() != 1) throw UserError("{}: 'columns' is one key", all.line);
-  check_column(all.at("value"), all.line);
-  return {.name = all.at("name"),
-          .title = all.at("title"),
-          .rows = all.at("rows"),
-          .columns = all.columns.front(),
-          .value = all.at("value"),
-          .where = all.where};
-}
-
 Study study_of(const Sections& all, const std::string& source) {
   Study study;
   for (const auto& [key, value] : all.plain) set_study_key(study, key, value);
@@ -364,19 +246,10 @@ Study study_of(const Sections& all, const std::string& source) {
   }
   add_grid(all.grid, study);
   add_points(all.points, study);
-  for (const auto& [number, keys] : all.published) {
-    PublishedPoint point;
-    for (const auto& [key, value] : keys)
-      if (key == label_key)
-        point.label = text_of(value);
-      else if (key == reference_key)
-        point.reference = value_as<bool>(key, value);
-      else
-        point.values[key] = published_value(key, value);
-    study.published.push_back(std::move(point));
-  }
+  for (const auto& [number, keys] : all.published) study.published.push_back(published_of(keys));
   for (const auto& [number, keys] : all.figures) study.figures.push_back(figure_of(keys));
   for (const auto& [number, keys] : all.grids) study.grids.push_back(grid_of(keys));
+  for (const auto& [number, keys] : all.claims) study.claims.push_back(claim_of(keys));
   check(study, all, source);
   return study;
 }
@@ -435,6 +308,17 @@ void check_published(const Study& study, const Sections& all) {
           "have; its points are {} (reference = true: of something that is not run here)",
           where, printable(label), join(labels, ", "));
   }
+}
+
+// Claims are about points of the full study.
+void check_claims(const Study& study) {
+  std::vector<std::string> labels;
+  for (const StudyPoint& point : study.points) labels.push_back(point.label);
+  for (const Claim& claim : study.claims)
+    for (const std::string& label : {claim.point, claim.against})
+      if (!label.empty() && std::find(labels.begin(), labels.end(), label) == labels.end())
+        throw UserError("{}: a claim is about a point '{}', which the study does not have; {}",
+                        claim.where, printable(label), suggestion(label, labels));
 }
 
 // Every figure and grid of the full study has a point.
@@ -509,6 +393,7 @@ Study parse_study(const std::string& text, const std::string& source, bool quick
   const Study full = study_of(all, source);
   check_published(full, all);
   check_drawn(full, all);
+  check_claims(full);
   if (!quick) return full;
   replace_by(all, replaced);
   Study small = study_of(all, source);

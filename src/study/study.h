@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,15 @@ struct GridSpec {
   Selection where;
 };
 
+// What a document claims, as a bound on a value of a point, or on its ratio to that of another.
+struct Claim {
+  std::string text, published;  // the claim, and the document's figure
+  std::string column, point, against;
+  std::optional<double> at_least, at_most;
+  std::string why;    // reason if ours differs
+  std::string where;  // in the study's file
+};
+
 // An experiment: a grid over configuration keys, how often each point is run, what is reported.
 struct Study {
   std::string name, title, notes;
@@ -102,6 +112,7 @@ struct Study {
   std::vector<PublishedPoint> published;
   std::vector<FigureSpec> figures;
   std::vector<GridSpec> grids;
+  std::vector<Claim> claims;
 };
 
 // Whether the point has one of the values of each key.

@@ -45,10 +45,15 @@ void remove_results(const Study& study, const fs::path& folder) {
   std::error_code not_empty;
   fs::remove(folder / "points", not_empty);  // unless other points are in it
   fs::remove_all(folder / "warm-up");
-  for (const char* made : {"table.md", "table.csv", "table.tex", "results.json", "report.html"})
+  for (const char* made :
+       {"results.json", "claims.json", "report.html", "README.md", "ro-crate-metadata.json"})
     fs::remove(folder / made);
-  for (const char* figure : {"time", "speed-up", "accuracy"})
-    for (const char* ending : {".svg", ".png"}) fs::remove(folder / (std::string(figure) + ending));
+  std::vector<std::string> drawn = {"table", "claims", "time", "speed-up", "accuracy"};
+  for (const FigureSpec& figure : study.figures) drawn.push_back(figure.name);
+  for (const GridSpec& grid : study.grids) drawn.push_back(grid.name);
+  for (const std::string& name : drawn)
+    for (const char* ending : {".md", ".csv", ".tex", ".svg", ".png", ".pdf"})
+      fs::remove(folder / (name + ending));
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "report/numbers.h"
 #include "report/runs_table.h"
+#include "study/claims.h"
 #include "study/comparison.h"
 #include "study/figures.h"
 #include "study/placement.h"
@@ -17,10 +18,6 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string value_text(double value, const ColumnKind& column) {
-  return column.percentage ? percent_text(value) : number_text(value);
-}
 
 std::string cell(const Spread& s, const ColumnKind& column) {
   std::string text = value_text(s.median, column);
@@ -202,8 +199,9 @@ void write_results(const StudyResults& results, const fs::path& folder) {
     write_file(folder / (name + ".csv"), to_csv(grid));
     write_file(folder / (name + ".tex"), to_latex(grid));
   }
+  if (!results.study.claims.empty()) write_claims({results}, folder);
   for (const auto& [name, figure] : results_figures(results))
-    for (const char* ending : {".svg", ".png"}) draw(figure, folder / (name + ending));
+    for (const char* ending : {".svg", ".png", ".pdf"}) draw(figure, folder / (name + ending));
 }
 
 }  // namespace lockstep

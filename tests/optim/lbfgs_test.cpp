@@ -78,8 +78,7 @@ class DenseVectors final : public LbfgsVectors {
     ++rounds;
     Vector all;
     for (const int one : vectors)
-      for (int other = 0; other < basis(); ++other)
-        all.push_back(dot(vector(one), vector(other)));
+      for (int other = 0; other < basis(); ++other) all.push_back(dot(vector(one), vector(other)));
     return all;
   }
   double begin_line(std::span<const double> coefficients) override {
@@ -103,7 +102,8 @@ class DenseVectors final : public LbfgsVectors {
   void remember(int slot) override {
     kept_[static_cast<size_t>(slot)] = sum(x_, -1, start_);
     kept_[static_cast<size_t>(slot + history_)] = sum(gradient_, -1, start_gradient_);
-    pairs.emplace_back(kept_[static_cast<size_t>(slot)], kept_[static_cast<size_t>(slot + history_)]);
+    pairs.emplace_back(kept_[static_cast<size_t>(slot)],
+                       kept_[static_cast<size_t>(slot + history_)]);
   }
 
   const Vector& x() const { return x_; }
@@ -264,7 +264,9 @@ TEST(Lbfgs, ComesBackFromStepsWithoutAFiniteLoss) {
 TEST(Lbfgs, GoesBackWhereNoLowerLossIsFound) {
   // A gradient of the wrong sign leads uphill.
   Function wrong = quartic();
-  wrong.gradient = [](const Vector& x) { return sum(Vector(x.size(), 0.0), -1, quartic().gradient(x)); };
+  wrong.gradient = [](const Vector& x) {
+    return sum(Vector(x.size(), 0.0), -1, quartic().gradient(x));
+  };
   DenseVectors vectors(wrong, Vector(3, 1.0), 5);
   const double loss = vectors.loss();
   const Lbfgs::Iteration iteration = Lbfgs(vectors).iterate(loss, 1);

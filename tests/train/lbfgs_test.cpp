@@ -19,7 +19,8 @@ RunConfig iris(int64_t ranks) {
   RunConfig config = iris_config();
   config.train.epochs = 3;
   config.train.batch = 60;
-  config.optimizer = {.name = "lbfgs", .lr = 1, .weight_decay = 1e-3, .history = 4, .iterations = 5};
+  config.optimizer = {
+      .name = "lbfgs", .lr = 1, .weight_decay = 1e-3, .history = 4, .iterations = 5};
   config.parallel = {.ranks = ranks,
                      .backend = Backend::threads,
                      .mode = Mode::reproducible,
@@ -41,7 +42,8 @@ TEST_F(Lbfgs, GivesTheSameBitsOnAnyNumberOfRanks) {
   const ParallelTraining one(iris(1));
   for (const int64_t ranks : {2, 4, 8}) {
     const ParallelTraining many(iris(ranks));
-    for (const auto& replica : many.weights) EXPECT_EQ(replica, one.weights[0]) << ranks << " ranks";
+    for (const auto& replica : many.weights)
+      EXPECT_EQ(replica, one.weights[0]) << ranks << " ranks";
     EXPECT_EQ(many.record.steps.size(), one.record.steps.size());
     for (size_t i = 0; i < one.record.steps.size(); ++i)
       EXPECT_EQ(many.record.steps[i].gradient_norm, one.record.steps[i].gradient_norm) << i;
@@ -192,8 +194,9 @@ std::vector<float> weights_after(const RunConfig& config, const std::function<vo
 TEST_F(Lbfgs, ASlowWorkerChangesNothing) {
   const RunConfig config = sandblaster(3, 1);
   const std::vector<float> usual = weights_after(config, [] {});
-  EXPECT_EQ(weights_after(config, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }),
-            usual);
+  EXPECT_EQ(
+      weights_after(config, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }),
+      usual);
 }
 
 TEST_F(Lbfgs, AWorkerLostWithItsPortionChangesNothing) {

@@ -67,8 +67,8 @@ class LbfgsAllReduce final : public Strategy, private LbfgsVectors {
   }
   std::vector<NamedFigure> figures() const override {
     if (steps_ == 0) return {};
-    return {{"evaluations_per_step",
-             static_cast<double>(evaluations_) / static_cast<double>(steps_)}};
+    return {
+        {"evaluations_per_step", static_cast<double>(evaluations_) / static_cast<double>(steps_)}};
   }
 
  private:

@@ -176,8 +176,8 @@ StrategyTraits traits(const ParallelConfig& config) {
 }  // namespace
 
 StrategyEntry sandblaster_entry() {
-  return {"sandblaster", "L-BFGS: a coordinator deals portions of a batch, servers hold the vectors",
-          traits,
+  return {"sandblaster",
+          "L-BFGS: a coordinator deals portions of a batch, servers hold the vectors", traits,
           [](const ParallelConfig& config,
              const OptimizerConfig& optimizer) -> std::unique_ptr<Strategy> {
             return std::make_unique<Sandblaster>(config, optimizer);

@@ -62,8 +62,7 @@ void Coordinator::deal(int worker) {
     idle_.push_back(worker);
     return;
   }
-  const Task task{
-      .kind = Task::Kind::compute, .evaluation = evaluation_, .portion = *portion};
+  const Task task{.kind = Task::Kind::compute, .evaluation = evaluation_, .portion = *portion};
   ranks_.send(bytes_of(task), worker, task_tag).wait();
 }
 

@@ -60,14 +60,14 @@ class Coordinator final : private LbfgsVectors {
   std::vector<ArenaPart> shards_;
   Lbfgs lbfgs_;
 
-  int64_t step_ = 0;                // of the epoch
-  Ask begin_;                       // of the step
+  int64_t step_ = 0;  // of the epoch
+  Ask begin_;         // of the step
   bool begun_ = false, stop_ = false;
-  int ended_ = 0;                   // workers that have ended the epoch
-  std::vector<Task> ends_;          // of the epoch's steps so far, for workers that are behind
-  std::vector<int> idle_;           // workers that wait for a portion
+  int ended_ = 0;           // workers that have ended the epoch
+  std::vector<Task> ends_;  // of the epoch's steps so far, for workers that are behind
+  std::vector<int> idle_;   // workers that wait for a portion
   std::optional<PortionQueue> queue_;
-  std::vector<double> losses_;      // by portion
+  std::vector<double> losses_;  // by portion
   int64_t correct_ = 0;
   int64_t evaluation_ = -1;
   Sums last_;

@@ -20,9 +20,9 @@ enum Tag {
 // A worker is free: at the begin of a step, or after a portion.
 struct Ask {
   enum class Kind { begin, finished, end_of_epoch } kind = Kind::begin;
-  int64_t step = 0;                        // of the epoch
-  int64_t evaluation = -1, portion = -1;   // finished
-  double loss = 0;                         // sum over the portion's rows
+  int64_t step = 0;                       // of the epoch
+  int64_t evaluation = -1, portion = -1;  // finished
+  double loss = 0;                        // sum over the portion's rows
   int64_t correct = 0;
   int64_t rows = 0, portions = 0;  // begin: of the batch
   double rate = 0;                 // begin

@@ -109,8 +109,8 @@ void Server::finish_if_complete() {
   std::vector<double> sums = history_.product(gradient(), gradient());
   const std::vector<double> slope = history_.product(direction_.floats(), gradient());
   sums.insert(sums.end(), slope.begin(), slope.end());
-  const std::vector<double> squares = decay_ > 0 ? history_.product(weights(), weights())
-                                                 : std::vector<double>(slope.size(), 0.0);
+  const std::vector<double> squares =
+      decay_ > 0 ? history_.product(weights(), weights()) : std::vector<double>(slope.size(), 0.0);
   sums.insert(sums.end(), squares.begin(), squares.end());
   reply(sums);
 }

@@ -8,7 +8,7 @@ namespace lockstep {
 // the reason of a failure, or "". They do not throw: the program links the C++ library statically
 // and would not catch an exception of this library.
 struct FigureLibrary {
-  std::string (*draw)(const Figure& figure, const fs::path& file, bool png);
+  std::string (*draw)(const Figure& figure, const fs::path& file, FigureFormat format);
   std::string (*write_pdf)(const Document& document, const fs::path& file);
 };
 

@@ -17,7 +17,7 @@ function sortable(head, rows) {
   const order = rows.map((_, i) => i);
   const fill = () => body.replaceChildren(...order.map((i) => htmlNode("tr", {}, ...rows[i].map((cell, c) => {
     const mark = ["measured", "emulated hosts", "oversubscribed", "simulated", "published", "failed", "not run"].includes(cell);
-    return htmlNode("td", right[c] ? { class: "number" } : {}, mark ? htmlNode("span", { class: `mark ${cell}` }, cell) : String(cell));
+    return htmlNode("td", right[c] ? { class: "number" } : String(cell).length > 30 ? { class: "long" } : {}, mark ? htmlNode("span", { class: `mark ${cell}` }, cell) : String(cell));
   }))));
   head.forEach((name, c) => {
     const th = htmlNode("th", { tabindex: "0", scope: "col", ...(right[c] ? { class: "number" } : {}) }, name);
@@ -49,6 +49,10 @@ if (report.tiles.length)
   main.append(htmlNode("div", { class: "cards" }, ...report.tiles.map(([value, what]) => htmlNode("div", { class: "card" }, htmlNode("b", {}, value), htmlNode("span", {}, what)))));
 for (const text of report.skipped) main.append(htmlNode("p", { class: "warning" }, `Left out: ${text}`));
 
+if (report.claims && report.claims.rows.length) {
+  heading("Claims of the documents");
+  main.append(sortable(report.claims.head, report.claims.rows), htmlNode("p", { class: "quiet" }, report.claims.note));
+}
 for (const study of report.studies) {
   heading(study.title);
   main.append(sortable(study.table.head, study.table.rows), htmlNode("p", { class: "quiet" }, study.table.note), 

@@ -12,7 +12,9 @@ namespace {
 TEST(TreeSum, DoesNotDependOnTheOrderOfArrival) {
   const auto device = make_device({});
   constexpr int64_t portions = 16;
-  const auto value = [](int64_t portion) { return 1.0f / static_cast<float>(3 + portion * portion); };
+  const auto value = [](int64_t portion) {
+    return 1.0f / static_cast<float>(3 + portion * portion);
+  };
   // (0+1)+(2+3), and so on.
   std::vector<float> expected;
   for (int64_t i = 0; i < portions; ++i) expected.push_back(value(i));
