@@ -35,6 +35,7 @@ TEST(Resuming, AllowsChangesOfLengthLoggingAndPlaceOnly) {
       "train.epochs",
       "train.steps",
       "train.early_stopping",
+      "train.until",
       "train.eval_every",
       "train.log_every",
       "train.checkpoint_every",
