@@ -48,7 +48,11 @@ struct DataConfig {
   int64_t stride = 0;               // text: tokens between starts of training samples; 0: context
   std::string text_template = "{text}";  // text tables: how columns are merged into one text
   std::string split_column;              // text tables: the column that names each row's part
-  int workers = 0;  // threads that prepare batches in advance; 0: the training thread prepares them
+  // Threads that convert samples while they are loaded, and prepare batches in advance; 0: the
+  // training thread does both.
+  int workers = 0;
+
+  int loading_threads() const { return workers > 0 ? workers : 1; }
 };
 
 }  // namespace lockstep

@@ -1,7 +1,10 @@
 #include "job/training.h"
 
+#include <future>
+
 #include "base/error.h"
 #include "comm/backend/mpi.h"
+#include "data/sources/registry.h"
 #include "job/ranks.h"
 #include "os/digests.h"
 #include "train/diagnosis.h"
@@ -20,6 +23,23 @@ void tell(const ResumedFrom& resumed, const Say& say) {
     say(fmt::format("skipped a damaged checkpoint: {}", damage));
   if (!resumed.has_digests)
     say("the checkpoint has no digests (written by lockstep 0.1.0): it was not checked for damage");
+}
+
+// With data.workers, the network is made while samples are loaded, if their shape is known. Nothing
+// is made otherwise.
+std::future<std::optional<InitialNetwork>> prepare_network(const RunConfig& config,
+                                                           Device& device) {
+  const bool is_possible = config.data.workers > 0 && find_source(config.data.name).shape;
+  // An error is thrown by get(): one about the samples comes first.
+  return std::async(
+      is_possible ? std::launch::async | std::launch::deferred : std::launch::deferred,
+      [&config, &device, is_possible]() -> std::optional<InitialNetwork> {
+        if (!is_possible) return std::nullopt;
+        const Source& source = find_source(config.data.name);
+        InitialNetwork made(config, source.shape(config.data), device);
+        made.set_weights(config);
+        return made;
+      });
 }
 
 // One rank of a training run. Only rank 0 has a run folder and reports to the user.
@@ -82,10 +102,11 @@ std::optional<TrainedRun> TrainingRank::run() {
   static const std::atomic<bool> never{false};
   const std::string map = bind_rank(config_, ranks_);
   const double start = clock_.seconds();
+  const std::unique_ptr<Device> device = make_device(config_.device);
+  std::future<std::optional<InitialNetwork>> network = prepare_network(config_, *device);
   const DataSplits& data = shared_.get(config_, ranks_, options_.say);
   expect_agreement(config_, data, ranks_);
-  const std::unique_ptr<Device> device = make_device(config_.device);
-  Trainer trainer(config_, ranks_, *device, clock_, data, observers_);
+  Trainer trainer(config_, ranks_, *device, clock_, data, observers_, network.get());
   Trace trace;
   if (options_.trace) trainer.record(trace);
 

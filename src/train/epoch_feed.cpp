@@ -1,7 +1,6 @@
 #include "train/epoch_feed.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.h"
 #include "parallel/strategy.h"
@@ -39,27 +38,26 @@ EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int
 }
 
 void EpochFeed::start(int64_t epoch, int64_t first_step) {
+  const bool has_samples = epoch_ == static_cast<uint64_t>(epoch) && !samples_.empty();
   epoch_ = static_cast<uint64_t>(epoch);
   steps_ = whole_epoch();
   if (run_steps_ > 0) steps_ = std::clamp<int64_t>(run_steps_ - (epoch - 1) * steps_, 0, steps_);
   if (rank_ < 0) return;
-  if (deals_portions_) {
-    samples_ = partition_.samples_of(epoch, rank_);
-    return;
-  }
-  std::vector<int64_t> rows = partition_.samples_of(epoch, rank_), sizes;
-  int64_t skipped = 0;
+  if (!has_samples) samples_ = partition_.samples_of(epoch, rank_);
+  if (deals_portions_) return;
+  std::vector<int64_t> sizes;
+  int64_t skipped = 0, wanted = 0;
   for (int64_t step = 0; step < steps(); ++step)
     for (int64_t left : share(step).shards) {
       if (step < first_step) {
         skipped += left;
         continue;
       }
+      wanted += left;
       for (; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, micro_batch_));
     }
-  rows.erase(rows.begin(), rows.begin() + skipped);
-  rows.resize(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})));
-  loader_.start(std::move(rows), sizes);
+  const auto first = samples_.begin() + skipped;
+  loader_.start({first, first + wanted}, sizes);
 }
 
 void EpochFeed::choose(int64_t step, int64_t shard) {

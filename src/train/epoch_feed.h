@@ -33,7 +33,7 @@ class EpochFeed final : public BatchSource {
   int64_t micro_batch_ = 1;
   BatchLoader loader_;
   uint64_t epoch_ = 0;
-  std::vector<int64_t> samples_;  // of the epoch, where portions are dealt
+  std::vector<int64_t> samples_;  // of the epoch
   int64_t run_steps_;             // train.steps; 0: whole epochs
   int64_t steps_ = 0;
 };

@@ -2,17 +2,17 @@
 
 #include <utility>
 
-#include "parallel/gradient_exchange.h"
+#include "parallel/gradients/gradient_exchange.h"
 
 namespace lockstep {
 
 Replica::Replica(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
-                 const SampleForm& samples, int64_t micro_batch)
+                 const SampleForm& samples, int64_t micro_batch, InitialNetwork initial)
     : traits(traits_of(config.parallel)),
       training_ranks(lockstep::training_ranks(config.parallel, ranks.size())),
       strategy(make_strategy(config.parallel, config.optimizer)),
-      network(config.model.layers, samples.shape),
-      parameters(network, device),
+      network(std::move(initial.network)),
+      parameters(std::move(initial.parameters)),
       program(network, config.train.loss, device, micro_batch, samples.sparse),
       optimizer(traits.averages_weights
                     ? config.optimizer

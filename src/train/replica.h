@@ -5,6 +5,7 @@
 #include "config/run_config.h"
 #include "nn/program.h"
 #include "parallel/strategy.h"
+#include "train/initial_network.h"
 
 namespace lockstep {
 
@@ -21,7 +22,7 @@ struct SampleForm {
 struct Replica {
   // `micro_batch`: largest number of rows that pass through the network at once.
   Replica(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
-          const SampleForm& samples, int64_t micro_batch);
+          const SampleForm& samples, int64_t micro_batch, InitialNetwork initial);
   Replica(const Replica&) = delete;
 
   // Prepares the strategy before the first step. Later calls do nothing: they would discard state

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/statistics.h"
-#include "nn/files/hugging_face.h"
 #include "os/memory.h"
 #include "train/diagnosis.h"
 #include "train/evaluator.h"
@@ -19,10 +18,20 @@ SampleForm form_of(const DataSplits& data, const std::string& name) {
   return {data.train->sample_shape(), data.train->outputs(), data.train->sparse(), name};
 }
 
+// The user's own files may have another shape than the data set that they take the place of.
+InitialNetwork network_for(const RunConfig& config, const Dataset& samples, Device& device,
+                           std::optional<InitialNetwork> initial) {
+  if (initial && initial->network.input() == samples.sample_shape()) return std::move(*initial);
+  initial.reset();  // first: its memory is needed again
+  InitialNetwork made(config, samples.sample_shape(), device);
+  made.set_weights(config);
+  return made;
+}
+
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
-                 const DataSplits& data, Observer& observer)
+                 const DataSplits& data, Observer& observer, std::optional<InitialNetwork> initial)
     : config_(config),
       ranks_(ranks),
       device_(device),
@@ -30,7 +39,8 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       data_(data),
       observer_(observer),
       feed_(config, *data.train, ranks.rank(), training_ranks(config.parallel, ranks.size())),
-      replica_(config, ranks, device, clock, form_of(data, config.data.name), feed_.micro_batch()),
+      replica_(config, ranks, device, clock, form_of(data, config.data.name), feed_.micro_batch(),
+               network_for(config, *data.train, device, std::move(initial))),
       checkpoint_(config_, ranks, replica_),
       epochs_(config.train.epochs),
       target_(target_of(config.train)) {
@@ -52,12 +62,6 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
     throw UserError(
         "samples of {} have several targets each; use train.loss = \"sigmoid-cross-entropy\"",
         config.data.name);
-  replica_.parameters.initialise(config.model.init, static_cast<uint64_t>(config.seed),
-                                 config.model.from.empty());
-  if (config.model.from.empty()) return;
-  load_gpt2(config.model.from, replica_.parameters);
-  if (!all_finite(replica_.parameters.weights_on_host()))
-    throw UserError("{} holds weights that are not numbers (NaN or infinite)", config.model.from);
 }
 
 int64_t Trainer::updates_per_epoch() const {

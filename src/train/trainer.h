@@ -26,8 +26,10 @@ class Diverged : public Failure {
 // strategy decides how ranks work together, and results go to the observer.
 class Trainer {
  public:
+  // `initial`: the network of the configuration on the device; without it, it is made here.
   Trainer(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
-          const DataSplits& data, Observer& observer);
+          const DataSplits& data, Observer& observer,
+          std::optional<InitialNetwork> initial = std::nullopt);
 
   // Without this call no checkpoints are written.
   void keep_checkpoints_in(CheckpointPlace place) { place_ = std::move(place); }

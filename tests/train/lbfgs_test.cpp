@@ -164,10 +164,11 @@ std::vector<float> weights_after(const RunConfig& config, const std::function<vo
     const auto device = make_test_device(config.device);
     const int workers = training_ranks(config.parallel, ranks.size());
     EpochFeed feed(config, *data.train, ranks.rank(), workers);
+    InitialNetwork network(config, data.train->sample_shape(), *device);
+    network.set_weights(config);
     Replica replica(config, ranks, *device, clock,
                     {data.train->sample_shape(), data.train->outputs(), false, "iris"},
-                    feed.micro_batch());
-    replica.parameters.initialise(Init::pytorch, 1);
+                    feed.micro_batch(), std::move(network));
     replica.prepare();
     feed.start(1, 0);
     OddSource odd(feed, before);

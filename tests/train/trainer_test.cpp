@@ -140,6 +140,23 @@ TEST(Trainer, TheNetworkMustFitTheData) {
               {"layer conv1", "needs an image", "is 4"});
 }
 
+TEST(Trainer, TakesANetworkThatWasMadeBefore) {
+  const RunConfig config = digits_config();
+  const Training usual(config);
+  const DataSplits data = load_data(config.data, 1);
+  const auto rank = make_self_communicator();
+  const WallClock clock;
+  Observer silent;
+  // Of another shape: the samples are not what the data set's name promises.
+  for (const Shape& shape : {data.train->sample_shape(), Shape{20, 20, 1}}) {
+    const auto device = make_test_device(config.device);
+    InitialNetwork made(config, shape, *device);
+    made.set_weights(config);
+    const Trainer trainer(config, *rank, *device, clock, data, silent, std::move(made));
+    EXPECT_EQ(copy_of(trainer.parameters().weights_on_host()), usual.weights()) << shape.text();
+  }
+}
+
 TEST(Trainer, EvaluationDependsOnlyOnTheWeights) {
   // Dropout is off, running statistics are used, and the batch size has no effect.
   RunConfig config = digits_config();

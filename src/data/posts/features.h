@@ -20,7 +20,9 @@ struct SparseMatrix {
 
 // One row per text, scaled to Euclidean norm 1. hashed: a word's column is its hash modulo `width`;
 // all words have the same weight. tf_idf: one column for each of the `width` words that occur in
-// the most texts, at least two; rarer words weigh more.
-SparseMatrix text_features(const std::vector<std::string>& texts, PostFeatures kind, int64_t width);
+// the most texts, at least two; rarer words weigh more. `threads` share the work; their number does
+// not change the result.
+SparseMatrix text_features(const std::vector<std::string>& texts, PostFeatures kind, int64_t width,
+                           int threads = 1);
 
 }  // namespace lockstep

@@ -10,9 +10,10 @@ SourceData load_idx(const DataConfig& config, const Say&, const OwnPart* own) {
   const size_t comma = path.find(',');
   SourceData data;
   if (fs::is_directory(path)) {
-    data = read_idx_parts(train_part(path), test_part(path), {}, own);
+    data = read_idx_parts(train_part(path), test_part(path), {}, own, config.loading_threads());
   } else if (comma != std::string::npos) {
-    data = read_idx_parts({path.substr(0, comma), path.substr(comma + 1)}, std::nullopt, {}, own);
+    data = read_idx_parts({path.substr(0, comma), path.substr(comma + 1)}, std::nullopt, {}, own,
+                          config.loading_threads());
   } else {
     throw UserError(
         "data.path = '{}' is not a folder; expected one, or the images file and the "

@@ -1,12 +1,14 @@
 #include "data/sources/idx_parts.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/error.h"
 #include "base/part.h"
 #include "data/datasets/image_dataset.h"
 #include "data/formats/idx.h"
+#include "os/thread_pool.h"
 
 namespace lockstep {
 namespace {
@@ -66,7 +68,7 @@ std::optional<IdxPart> test_part(const fs::path& folder) {
 }
 
 SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& test,
-                          std::vector<std::string> classes, const OwnPart* own) {
+                          std::vector<std::string> classes, const OwnPart* own, int threads) {
   std::vector<OpenPart> parts;
   parts.emplace_back(train);
   if (test) parts.emplace_back(*test);
@@ -94,19 +96,20 @@ SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& te
     bytes -= static_cast<uint64_t>((train_rows - mine.size()) * shape.elements());
   }
   std::vector<uint8_t> pixels(bytes);
-  std::span<uint8_t> rest(pixels);
-  for (OpenPart& part : parts) {
-    const bool training = &part == &parts.front();
-    uint64_t wanted = part.images.bytes();
-    if (own && training) {
-      wanted = static_cast<uint64_t>((held[0].end - held[0].begin) * shape.elements());
-      const uint64_t skipped = static_cast<uint64_t>(held[0].begin * shape.elements());
-      own->read(part.images.path(), part.images.plain_content() + skipped, rest.first(wanted));
-    } else {
-      part.images.read_into(rest.first(wanted));
-    }
-    rest = rest.subspan(wanted);
+  const uint64_t train_bytes = parts.size() == 1 ? bytes : bytes - parts.back().images.bytes();
+  const std::array part_pixels = {std::span(pixels).first(train_bytes),
+                                  std::span(pixels).subspan(train_bytes)};
+  if (own) {
+    const uint64_t skipped = static_cast<uint64_t>(held[0].begin * shape.elements());
+    IdxFile& images = parts.front().images;
+    own->read(images.path(), images.plain_content() + skipped, part_pixels[0]);
   }
+  const size_t first = own ? 1 : 0;
+  ThreadPool(threads).split(static_cast<int64_t>(parts.size() - first), 1,
+                            [&](int64_t begin, int64_t end, int) {
+                              for (auto i = size_t(begin) + first; i < size_t(end) + first; ++i)
+                                parts[i].images.read_into(part_pixels[i]);
+                            });
   SourceData data;
   data.samples = std::make_unique<ImageDataset>(shape, std::move(pixels), std::move(labels),
                                                 std::move(classes), std::move(held));

@@ -22,8 +22,9 @@ IdxPart train_part(const fs::path& folder);
 std::optional<IdxPart> test_part(const fs::path& folder);
 
 // Reads images directly into their final memory. If `classes` is empty, the classes are 0 to the
-// highest label. With `own`, only the rank's part of the training images is read.
+// highest label. With `own`, only the rank's part of the training images is read, by the calling
+// thread; otherwise `threads` read files at the same time.
 SourceData read_idx_parts(const IdxPart& train, const std::optional<IdxPart>& test,
-                          std::vector<std::string> classes, const OwnPart* own = nullptr);
+                          std::vector<std::string> classes, const OwnPart* own, int threads);
 
 }  // namespace lockstep

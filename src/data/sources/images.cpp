@@ -8,6 +8,7 @@
 #include "data/formats/image.h"
 #include "data/sources/source.h"
 #include "os/files.h"
+#include "os/thread_pool.h"
 
 namespace lockstep {
 namespace {
@@ -35,25 +36,28 @@ std::vector<fs::path> entries(const fs::path& folder, bool folders) {
 
 struct Collected {
   std::vector<std::string> classes;
-  Shape shape;
-  fs::path first;  // the image that set the shape
-  std::vector<uint8_t> pixels;
+  std::vector<fs::path> images;
   std::vector<int32_t> labels;
 };
 
-void add_image(const fs::path& path, int32_t label, Collected& all) {
-  const Image image = read_image(path);
-  if (all.labels.empty()) {
-    all.shape = image.shape;
-    all.first = path;
-  }
-  if (image.shape != all.shape)
-    throw UserError(
-        "{} is {} (height x width x channels) but {} is {}; all images must have the same "
-        "size",
-        path.string(), image.shape.text(), all.first.string(), all.shape.text());
-  all.pixels.insert(all.pixels.end(), image.pixels.begin(), image.pixels.end());
-  all.labels.push_back(label);
+// Reads all images into `pixels`, image by image. All have the shape of the first.
+Shape read_all(const std::vector<fs::path>& images, int threads, std::vector<uint8_t>& pixels) {
+  const Shape shape = read_image(images.front()).shape;
+  const auto size = static_cast<size_t>(shape.elements());
+  pixels.resize(images.size() * size);
+  ThreadPool(threads).split(
+      static_cast<int64_t>(images.size()), 1, [&](int64_t begin, int64_t end, int) {
+        for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+          const Image image = read_image(images[i]);
+          if (image.shape != shape)
+            throw UserError(
+                "{} is {} (height x width x channels) but {} is {}; all images must have the same "
+                "size",
+                images[i].string(), image.shape.text(), images.front().string(), shape.text());
+          std::copy(image.pixels.begin(), image.pixels.end(), pixels.begin() + int64_t(i * size));
+        }
+      });
+  return shape;
 }
 
 // Adds folder/<class>/<image>. The first part defines the classes; the second must not add any.
@@ -72,8 +76,8 @@ void add_part(const fs::path& folder, Collected& all) {
                       suggestion(name, all.classes));
     const std::vector<fs::path> images = entries(path, false);
     if (images.empty()) throw UserError("{} holds no PNG or JPEG images", path.string());
-    for (const fs::path& image : images)
-      add_image(image, static_cast<int32_t>(known - all.classes.begin()), all);
+    all.images.insert(all.images.end(), images.begin(), images.end());
+    all.labels.resize(all.images.size(), static_cast<int32_t>(known - all.classes.begin()));
   }
 }
 
@@ -92,8 +96,10 @@ SourceData load_images(const DataConfig& config, const Say&, const OwnPart*) {
   SourceData data;
   data.train_rows = static_cast<int64_t>(all.labels.size());
   if (split && fs::is_directory(folder / "test")) add_part(folder / "test", all);
-  data.samples = std::make_unique<ImageDataset>(all.shape, std::move(all.pixels),
-                                                std::move(all.labels), std::move(all.classes));
+  std::vector<uint8_t> pixels;
+  const Shape shape = read_all(all.images, config.loading_threads(), pixels);
+  data.samples = std::make_unique<ImageDataset>(shape, std::move(pixels), std::move(all.labels),
+                                                std::move(all.classes));
   data.provenance = "images: " + folder.string() + " (" + size_text(data) + ")";
   return data;
 }

@@ -142,7 +142,8 @@ SourceData load_posts(const DataConfig& config, const Say& say, const OwnPart*) 
       "posts ({}, {} posts, {} accounts{}, {} follows)", origin,
       with_commas(static_cast<int64_t>(authors.size())), with_commas(graph->size()),
       silent > 0 ? fmt::format(", {} without posts", silent) : "", with_commas(graph->edges()));
-  SparseMatrix features = text_features(texts, config.features, config.vocabulary);
+  SparseMatrix features =
+      text_features(texts, config.features, config.vocabulary, config.loading_threads());
   graph->hide(config.hidden, static_cast<uint64_t>(config.split_seed));
   data.train_rows = static_cast<int64_t>(authors.size());
   data.samples = std::make_unique<PostDataset>(std::move(features), config.vocabulary,

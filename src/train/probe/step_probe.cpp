@@ -20,7 +20,10 @@ class StepProbe::Source final : public BatchSource {
   int64_t steps() const override { return steps_; }
   const StepShare& share(int64_t) const override { return share_; }
   MicroBatch next() override {
-    if (left_ == 0) left_ = share_.shards[shard_++ % share_.shards.size()];
+    if (left_ == 0) {
+      if (shard_ % share_.shards.size() == 0) first_ = next_;
+      left_ = share_.shards[shard_++ % share_.shards.size()];
+    }
     const Batch& batch = held_.batches[next_++ % held_.batches.size()];
     const int64_t rows = std::min(held_.micro_batch, left_);
     left_ -= rows;
@@ -31,7 +34,7 @@ class StepProbe::Source final : public BatchSource {
             .keys = {.seed = 1, .epoch = 1, .ids = batch.ids}};
   }
 
-  void repeat(int64_t) override { left_ = 0, shard_ = 0; }
+  void repeat(int64_t) override { left_ = 0, shard_ = 0, next_ = first_; }
   void choose(int64_t, int64_t shard) override { left_ = 0, shard_ = static_cast<size_t>(shard); }
 
   BeforeMicroBatch before;
@@ -40,7 +43,8 @@ class StepProbe::Source final : public BatchSource {
   const HeldBatches& held_;
   StepShare share_;
   int64_t steps_ = 0, left_ = 0;
-  size_t next_, shard_ = 0;
+  size_t next_, shard_ = 0;  // batch, shard
+  size_t first_ = 0;         // batch of the step
 };
 
 namespace {
@@ -59,7 +63,8 @@ StepProbe::StepProbe(const RunConfig& config, const HeldBatches& held, int64_t a
                      Communicator& ranks, Device& device, const Clock& clock)
     : config_(config),
       clock_(clock),
-      replica_(config, ranks, device, clock, held.form(), held.micro_batch),
+      replica_(config, ranks, device, clock, held.form(), held.micro_batch,
+               InitialNetwork(config, held.shape, device)),
       source_(std::make_unique<Source>(held, share_of(config, all, replica_, ranks.rank()),
                                        ranks.rank())) {
   replica_.worker.checks_numbers = false;  // steps on a few batches may diverge; only time matters

@@ -99,10 +99,11 @@ class ImagesSource : public InFolder {
     make_folder((folder() / name).parent_path());
     write_png(folder() / name, image);
   }
-  SourceData load() {
+  SourceData load(int workers = 0) {
     DataConfig config;
     config.name = "images";
     config.path = folder();
+    config.workers = workers;
     return find_source("images").load(config, {}, nullptr);
   }
   std::string error() {
@@ -138,6 +139,18 @@ TEST_F(ImagesSource, NamesTheFileAndBothSizesWhenTheyDiffer) {
   put("cat/1.png", plain(2, 3, 1, 0));
   put("dog/odd.png", plain(4, 3, 1, 0));
   expect_says(error(), {"odd.png is 4x3x1", "1.png is 2x3x1"});
+}
+
+TEST_F(ImagesSource, WorkersDecodeTheSameImages) {
+  for (uint8_t i = 1; i <= 9; ++i) put(fmt::format("cat/{}.png", i), plain(2, 3, 1, i));
+  for (const int workers : {0, 2, 4, 20}) {
+    const SourceData data = load(workers);
+    const auto& images = dynamic_cast<const ImageDataset&>(*data.samples);
+    for (int64_t i = 0; i < 9; ++i)
+      EXPECT_EQ(images.pixels(i)[5], i + 1) << workers << " workers, image " << i;
+  }
+  put("cat/7.png", plain(2, 4, 1, 7));
+  expect_says(error_of<UserError>([&] { load(4); }), {"7.png is 2x4x1", "1.png is 2x3x1"});
 }
 
 TEST_F(ImagesSource, SaysWhenAFolderHasNoClassesOrNoImages) {

@@ -57,6 +57,21 @@ TEST(Features, TfIdfLeavesOutWordsOfOneTextAndWeighsRareWordsMore) {
             (std::vector<int32_t>{0, 0, 0}));
 }
 
+TEST(Features, DoNotDependOnTheNumberOfThreads) {
+  const SyntheticPosts made = synthetic_posts(500, 40, 1);
+  for (const PostFeatures kind : {PostFeatures::hashed, PostFeatures::tf_idf}) {
+    const SparseMatrix one = text_features(made.texts, kind, 300);
+    ASSERT_EQ(one.rows(), 500);
+    for (const int threads : {2, 3, 7}) {
+      const SparseMatrix more = text_features(made.texts, kind, 300, threads);
+      EXPECT_EQ(more.begins, one.begins) << threads;
+      EXPECT_EQ(more.columns, one.columns) << threads;
+      EXPECT_EQ(more.values, one.values) << threads;
+    }
+    EXPECT_EQ(text_features({}, kind, 300, 2).rows(), 0);
+  }
+}
+
 TEST(FollowGraph, HidesAFractionOfEachUsersFollows) {
   FollowGraph graph({"a", "b", "c", "d", "e", "f"});
   for (int64_t other = 1; other < 6; ++other) graph.add(0, other);

@@ -9,9 +9,10 @@ namespace {
 
 class IdxSource : public InFolder {
  protected:
-  SourceData load(const std::string& path) {
+  SourceData load(const std::string& path, int workers = 0) {
     DataConfig config;
     config.name = "idx";
+    config.workers = workers;
     config.path = path;
     return find_source("idx").load(config, {}, nullptr);
   }
@@ -25,16 +26,18 @@ TEST_F(IdxSource, PutsTheTestPartAfterTheTrainingPart) {
   write("train-labels.idx1-ubyte", idx_labels({0, 4, 1}));
   write("t10k-images-idx3-ubyte.gz", gzipped(idx_images(2, 2, 2)));
   write("t10k-labels-idx1-ubyte", idx_labels({2, 2}));
-  const SourceData data = load(folder());
-  EXPECT_EQ(data.train_rows, 3);
-  EXPECT_EQ(data.test_rows(), 2);
-  EXPECT_EQ(data.samples->classes(), (std::vector<std::string>{"0", "1", "2", "3", "4"}));
-  EXPECT_EQ(data.samples->sample_shape(), (Shape{2, 2, 1}));
-  const auto& images = dynamic_cast<const ImageDataset&>(*data.samples);
-  EXPECT_EQ(images.label(1), 4);
-  EXPECT_EQ(images.pixels(1)[0], 4);
-  EXPECT_EQ(images.pixels(4)[3], 7);
-  expect_says(data.provenance, {"3 + 2"});
+  for (const int workers : {0, 1, 4}) {
+    const SourceData data = load(folder(), workers);
+    EXPECT_EQ(data.train_rows, 3);
+    EXPECT_EQ(data.test_rows(), 2);
+    EXPECT_EQ(data.samples->classes(), (std::vector<std::string>{"0", "1", "2", "3", "4"}));
+    EXPECT_EQ(data.samples->sample_shape(), (Shape{2, 2, 1}));
+    const auto& images = dynamic_cast<const ImageDataset&>(*data.samples);
+    EXPECT_EQ(images.label(1), 4);
+    EXPECT_EQ(images.pixels(1)[0], 4);
+    EXPECT_EQ(images.pixels(4)[3], 7);
+    expect_says(data.provenance, {"3 + 2"});
+  }
 }
 
 TEST_F(IdxSource, NamesTheUsersFilesByFolderEvenIfReadAsMnist) {
