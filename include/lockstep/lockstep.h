@@ -37,8 +37,8 @@
 // ---- Studies and reports ------------------------------------------------------------------------
 // parse_study(find_study("name or file"), ...) -> Study; run_study(...); collect_results(...);
 // write_results(...); write_report(...)
-#include "study/report_file.h"
-#include "study/results.h"
+#include "study/output/report_file.h"
+#include "study/output/tables.h"
+#include "study/results/results.h"
 #include "study/runner.h"
 #include "study/shipped_studies.h"
-#include "study/tables.h"

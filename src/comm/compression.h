@@ -11,7 +11,7 @@ namespace lockstep {
 //   bf16: 8 bits of precision, the range of a float
 //   fp16: 11 bits; values are multiplied by 1024 first, so that 6e-8 to 64 have full precision.
 //         Larger values become 64.
-//   top-k: see parallel/largest_values.h; the functions here are for 16 bits
+//   top-k: see parallel/gradients/largest_values.h; the functions here are for 16 bits
 enum class Compression { none, bf16, fp16, top_k };
 template <>
 inline constexpr auto enum_texts<Compression> = std::array{"none", "bf16", "fp16", "top-k"};

@@ -194,6 +194,18 @@ void check(const RunConfig& config) {
           "search compares losses more exactly than rounded gradients allow",
           to_text(p.compress));
   }
+  if (config.optimizer.norm_penalty > 0) {
+    if (!traits.penalizes_norms || is_lbfgs(config.optimizer))
+      throw UserError(
+          "optimizer.norm_penalty is not possible with strategy \"{}\" and optimizer.name = "
+          "\"{}\"; use \"all-reduce\" or \"reduce-broadcast\", where all ranks have the whole "
+          "gradient, and another optimiser than lbfgs",
+          p.strategy, config.optimizer.name);
+    if (p.compress == Compression::top_k)
+      throw UserError(
+          "optimizer.norm_penalty is not possible with parallel.compress = \"top-k\", which sends "
+          "a part of each gradient later; use \"bf16\" or \"fp16\"");
+  }
   constexpr int64_t most_servers = ArenaPart::all_blocks;
   if (traits.deals_portions && p.servers > most_servers)
     throw UserError("parallel.servers = {} is too many for strategy \"{}\"; use at most {}",

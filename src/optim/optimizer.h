@@ -18,8 +18,10 @@ struct OptimizerConfig {
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  int64_t history = 10;     // lbfgs: pairs of changes that are kept
-  int64_t iterations = 10;  // lbfgs: per batch
+  double norm_penalty = 0;            // weight of the gradient's norm in the loss; 0: none
+  double norm_penalty_radius = 0.01;  // distance at which the penalty's gradient is computed
+  int64_t history = 10;               // lbfgs: pairs of changes that are kept
+  int64_t iterations = 10;            // lbfgs: per batch
 };
 
 std::vector<std::string> optimizer_names();

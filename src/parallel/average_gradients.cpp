@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "parallel/gradient_exchange.h"
+#include "parallel/gradients/gradient_exchange.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "comm/algorithms/segments.h"
-#include "parallel/arriving_gradients.h"
-#include "parallel/gradient_exchange.h"
+#include "parallel/gradients/arriving_gradients.h"
+#include "parallel/gradients/gradient_exchange.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {

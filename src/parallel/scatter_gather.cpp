@@ -1,7 +1,7 @@
 #include <optional>
 
 #include "os/buffer.h"
-#include "parallel/gradient_exchange.h"
+#include "parallel/gradients/gradient_exchange.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {

@@ -21,6 +21,7 @@ struct StrategyTraits {
   bool reproducible = false;         // can give the same bits for any number of ranks
   bool reduces_in_buckets = false;   // parallel.bucket_mb and parallel.overlap have an effect
   bool compresses = false;           // parallel.compress has an effect
+  bool penalizes_norms = false;      // optimizer.norm_penalty has an effect
   bool averages_weights = false;     // ranks exchange weights instead of gradients
   bool root_deals_samples = false;   // rank 0 sends each rank its samples: parts are contiguous
   bool sends_whole_arrays = false;   // even if sparse inputs touch only a few rows

@@ -9,7 +9,7 @@
 #include "nn/program.h"
 #include "optim/optimizer.h"
 #include "parallel/batch_source.h"
-#include "parallel/gradient_buckets.h"
+#include "parallel/gradients/gradient_buckets.h"
 #include "parallel/step_result.h"
 #include "parallel/trace.h"
 

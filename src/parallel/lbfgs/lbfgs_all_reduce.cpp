@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "optim/lbfgs.h"
+#include "parallel/gradients/synchronous_gradients.h"
 #include "parallel/lbfgs/lbfgs_history.h"
 #include "parallel/strategies.h"
-#include "parallel/synchronous_gradients.h"
 
 namespace lockstep {
 namespace {

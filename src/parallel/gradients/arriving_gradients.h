@@ -2,7 +2,7 @@
 
 #include "comm/communicator.h"
 #include "os/buffer.h"
-#include "parallel/gradient_exchange.h"
+#include "parallel/gradients/gradient_exchange.h"
 #include "tensor/device_memory.h"
 #include "tensor/host_mirror.h"
 

@@ -1,4 +1,4 @@
-#include "parallel/largest_values.h"
+#include "parallel/gradients/largest_values.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "comm/communicator.h"
 #include "nn/parameters.h"
 #include "optim/optimizer.h"
-#include "parallel/largest_values.h"
+#include "parallel/gradients/largest_values.h"
 #include "parallel/parallel_config.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "parallel/synchronous_gradients.h"
+#include "parallel/gradients/synchronous_gradients.h"
 
 #include <utility>
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "parallel/gradient_buckets.h"
-#include "parallel/gradient_exchange.h"
+#include "parallel/gradients/gradient_buckets.h"
+#include "parallel/gradients/gradient_exchange.h"
 #include "parallel/worker.h"
 
 namespace lockstep {

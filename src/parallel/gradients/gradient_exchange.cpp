@@ -1,4 +1,4 @@
-#include "parallel/gradient_exchange.h"
+#include "parallel/gradients/gradient_exchange.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "parallel/arriving_gradients.h"
+#include "parallel/gradients/arriving_gradients.h"
 
 #include <algorithm>
 

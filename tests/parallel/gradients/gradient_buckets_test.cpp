@@ -1,4 +1,4 @@
-#include "parallel/gradient_buckets.h"
+#include "parallel/gradients/gradient_buckets.h"
 
 #include <gtest/gtest.h>
 
