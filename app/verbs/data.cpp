@@ -33,7 +33,7 @@ void list() {
     if (source.origin == Origin::own) state = "your files";
     if (source.origin == Origin::fetched)
       state = is_cached(source.name) ? "cached" : "fetched on first use";
-    fmt::print("{:<14} {:<24} {}\n", source.name, state, source.description);
+    fmt::print("{:<16} {:<24} {}\n", source.name, state, source.description);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/names.h"
-#include "study/report_file.h"
+#include "study/output/report_file.h"
 #include "train/record/run_claim.h"
 #include "verbs/verbs.h"
 

@@ -44,6 +44,24 @@ std::string text(const Json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// Values of metrics.jsonl that make a curve.
+struct CurveSource {
+  const char *curve, *x, *y;
+};
+constexpr const char* by_step = "train/global_step";
+constexpr CurveSource sources[] = {{"loss", by_step, "train/loss"},
+                                   {"learning_rate", by_step, "train/learning_rate"},
+                                   {"grad_norm", by_step, "train/grad_norm"},
+                                   {"epoch", by_step, "train/epoch"},
+                                   {"global_step", "train/epoch", "train/global_step"},
+                                   {"eval_loss", by_step, "eval/loss"},
+                                   {"eval_runtime", by_step, "eval/runtime"},
+                                   {"eval_steps_per_second", by_step, "eval/steps_per_second"},
+                                   {"eval_samples_per_second", by_step, "eval/samples_per_second"},
+                                   {"epoch_loss", by_step, "train/epoch_loss"},
+                                   {"accuracy", "train/epoch", "train/accuracy"},
+                                   {"seconds", "train/epoch", "train/epoch_seconds"}};
+
 }  // namespace
 
 std::map<std::string, Curve> read_curves(const fs::path& folder, size_t most_points) {
@@ -58,24 +76,20 @@ std::map<std::string, Curve> read_curves(const fs::path& folder, size_t most_poi
       const auto at_x = number(*line, x), at_y = number(*line, y);
       if (at_x && at_y) curves[curve].emplace_back(*at_x, *at_y);
     };
-    add("loss", "train/global_step", "train/loss");
-    add("learning_rate", "train/global_step", "train/learning_rate");
-    add("grad_norm", "train/global_step", "train/grad_norm");
-    add("epoch", "train/global_step", "train/epoch");
-    add("global_step", "train/epoch", "train/global_step");
-    add("eval_loss", "train/global_step", "eval/loss");
-    add("eval_runtime", "train/global_step", "eval/runtime");
-    add("eval_steps_per_second", "train/global_step", "eval/steps_per_second");
-    add("eval_samples_per_second", "train/global_step", "eval/samples_per_second");
-    add("epoch_loss", "train/global_step", "train/epoch_loss");
-    add("accuracy", "train/epoch", "train/accuracy");
-    add("seconds", "train/epoch", "train/epoch_seconds");
+    for (const CurveSource& source : sources) add(source.curve, source.x, source.y);
   }
   if (!curves.contains("loss") && curves.contains("epoch_loss"))
     curves["loss"] = curves["epoch_loss"];
   curves.erase("epoch_loss");
   for (auto& [name, points] : curves) points = thinned(points, most_points);
   return curves;
+}
+
+std::map<std::string, std::string> curve_axes() {
+  std::map<std::string, std::string> axes;
+  for (const CurveSource& source : sources)
+    axes[source.curve] = source.x == std::string_view(by_step) ? "step" : "epoch";
+  return axes;
 }
 
 std::vector<LaneEvent> read_lanes(const fs::path& folder) {

@@ -15,6 +15,9 @@ using Curve = std::vector<std::pair<double, double>>;
 // may be incomplete.
 std::map<std::string, Curve> read_curves(const fs::path& folder, size_t most_points);
 
+// The names of all curves there may be, and whether their x is "step" or "epoch".
+std::map<std::string, std::string> curve_axes();
+
 // An activity of a rank.
 struct LaneEvent {
   int64_t rank = 0;

@@ -11,7 +11,7 @@
 #include "cluster/named_cluster.h"
 #include "os/run_command.h"
 #include "study/placement.h"
-#include "study/results.h"
+#include "study/results/results.h"
 
 namespace lockstep {
 namespace {
@@ -78,7 +78,8 @@ std::vector<std::string> words_of(const Study& study, const Job& job, Place plac
   };
   for (const std::string& change : study.changes) set(change);
   for (const auto& [key, value] : point.keys)
-    if (key != config_key && key != nodes_key) set(fmt::format("{}={}", key, value));
+    if (key != config_key && key != nodes_key && key != series_key)
+      set(fmt::format("{}={}", key, value));
   // Repeats differ in their seed, unless the study sets it.
   bool seeded = !point.value("seed").empty();
   for (const std::string& change : study.changes) seeded = seeded || change.starts_with("seed=");

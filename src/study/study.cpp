@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/nearest.h"
-#include "study/columns.h"
+#include "study/results/columns.h"
 #include "study/study_parts.h"
 
 namespace lockstep {
@@ -40,7 +40,7 @@ void check_key(const std::string& key, const std::string& value, const std::stri
 
 // The same for a key of a point, which may also name its configuration and its number of nodes.
 void check_point_key(const std::string& key, const std::string& value, const std::string& where) {
-  if (key == config_key) return;
+  if (key == config_key || key == series_key) return;
   if (key != nodes_key) return check_key(key, value, where);
   int nodes = 0;
   const char* const end = value.data() + value.size();
@@ -338,7 +338,7 @@ void check_drawn(const Study& study, const Sections& all) {
     }
   };
   expect_points(study.figures, all.figures, [](const FigureSpec& f, const StudyPoint& point) {
-    return !point.value(f.x).empty();
+    return !f.curve.empty() || !point.value(f.x).empty();
   });
   expect_points(study.grids, all.grids, [](const GridSpec& g, const StudyPoint& point) {
     return !point.value(g.rows).empty() && !point.value(g.columns).empty();

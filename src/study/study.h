@@ -30,9 +30,9 @@ enum class Simulated { beyond, missing };
 template <>
 inline constexpr auto enum_texts<Simulated> = std::array{"beyond", "missing"};
 
-// Keys of a point that are not settings of the configuration: its preset or file, and the number
-// of nodes that its ranks are on.
-inline constexpr std::string_view config_key = "config", nodes_key = "nodes";
+// Keys of a point that are not settings of the configuration: its preset or file, the number of
+// nodes that its ranks are on, and the name of its curve in figures.
+inline constexpr std::string_view config_key = "config", nodes_key = "nodes", series_key = "series";
 
 // One point of a grid: what it changes in the configuration, as key=value.
 struct StudyPoint {
@@ -67,12 +67,16 @@ enum class Ideal { none, flat };
 template <>
 inline constexpr auto enum_texts<Ideal> = std::array{"none", "flat"};
 
-// A figure of the study's file: columns over the values of a key, which every drawn point sets.
+// A figure of the study's file: columns over the values of a key, which every drawn point sets; or
+// a curve of the runs.
 struct FigureSpec {
   std::string name, title, x;
   std::vector<std::string> columns;
   Selection where;
   Ideal ideal = Ideal::none;
+  // Instead of columns over x: a curve of the runs' metrics over steps, and published points of it.
+  std::string curve;
+  std::vector<std::pair<double, double>> published;
 };
 
 // A table of one column: a row per value of a key, a column per value of another.

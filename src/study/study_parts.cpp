@@ -6,7 +6,8 @@
 
 #include "base/names.h"
 #include "base/nearest.h"
-#include "study/columns.h"
+#include "report/run_curves.h"
+#include "study/results/columns.h"
 
 namespace lockstep {
 namespace {
@@ -42,11 +43,32 @@ std::vector<std::string> list_of(const TomlValue& value) {
   return {text_of(value)};
 }
 
+constexpr std::string_view published_key = "published";
+
+// "350 = 0.82": a published point of a curve.
+std::pair<double, double> published_point(const std::string& text, const std::string& where) {
+  double x = 0, y = 0;
+  const char* const end = text.data() + text.size();
+  const auto skip_spaces = [&](const char* at) {
+    while (at < end && *at == ' ') ++at;
+    return at;
+  };
+  const char* at = skip_spaces(std::from_chars(text.data(), end, x).ptr);
+  const bool has_x = at > text.data() && at < end && *at == '=';
+  if (has_x) at = skip_spaces(at + 1);
+  if (!has_x || at == end || std::from_chars(at, end, y).ptr != end || !std::isfinite(x) ||
+      !std::isfinite(y))
+    throw UserError("{}: a published point is '{}'; expected step = value, such as \"350 = 0.82\"",
+                    where, printable(text));
+  return {x, y};
+}
+
 // Keys of a [[figures]] or [[grids]] table: texts by name, columns, and where.KEY.
 struct DrawnKeys {
   std::map<std::string, std::string> texts;
   std::vector<std::string> columns;
   Selection where;
+  std::vector<std::pair<double, double>> published;
   std::string line;
 
   const std::string& at(const char* key) const {
@@ -68,12 +90,32 @@ DrawnKeys drawn_keys(const Keys& keys, const std::vector<std::string>& known) {
     } else if (key == "columns") {
       all.columns = list_of(value);
       for (const std::string& column : all.columns) check_column(column, value.where);
+    } else if (key == published_key) {
+      for (const std::string& point : list_of(value))
+        all.published.push_back(published_point(point, value.where));
     } else {
       all.texts[key] = text_of(value);
     }
   }
   expect_name(all.at("name"), all.line);
   return all;
+}
+
+FigureSpec curve_figure(const DrawnKeys& keys) {
+  const std::string& curve = keys.at("curve");
+  std::vector<std::string> known;
+  for (const auto& [name, axis] : curve_axes()) known.push_back(name);
+  if (std::find(known.begin(), known.end(), curve) == known.end())
+    throw UserError("{}: there is no curve '{}'; {}", keys.line, printable(curve),
+                    suggestion(curve, known));
+  if (keys.texts.contains("x") || keys.texts.contains("ideal") || !keys.columns.empty())
+    throw UserError("{}: a figure has either a curve, or x, columns and ideal; drop one of them",
+                    keys.line);
+  return {.name = keys.at("name"),
+          .title = keys.at("title"),
+          .where = keys.where,
+          .curve = curve,
+          .published = keys.published};
 }
 
 }  // namespace
@@ -107,7 +149,14 @@ PublishedPoint published_of(const Keys& keys) {
 }
 
 FigureSpec figure_of(const Keys& keys) {
-  const DrawnKeys all = drawn_keys(keys, {"name", "title", "x", "columns", "ideal"});
+  const DrawnKeys all =
+      drawn_keys(keys, {"name", "title", "x", "columns", "ideal", "curve", "published"});
+  if (all.texts.contains("curve")) return curve_figure(all);
+  if (!all.published.empty())
+    throw UserError(
+        "{}: '{}' are points of a curve, and this figure has none; values of its points are in "
+        "[[published]]",
+        all.line, published_key);
   if (all.columns.empty()) throw UserError("{}: 'columns' is missing", all.line);
   const auto wanted = all.texts.find("ideal");
   const auto ideal =
@@ -145,9 +194,9 @@ Claim claim_of(const Keys& keys) {
     const char* key;
     std::optional<double> Claim::*member;
   };
-  static constexpr Text texts[] = {{"text", &Claim::text},         {"published", &Claim::published},
-                                   {"column", &Claim::column},     {"point", &Claim::point},
-                                   {"against", &Claim::against},   {"why", &Claim::why}};
+  static constexpr Text texts[] = {{"text", &Claim::text},       {"published", &Claim::published},
+                                   {"column", &Claim::column},   {"point", &Claim::point},
+                                   {"against", &Claim::against}, {"why", &Claim::why}};
   static constexpr Bound bounds[] = {{"at_least", &Claim::at_least}, {"at_most", &Claim::at_most}};
   std::vector<std::string> known;
   for (const Text& text : texts) known.emplace_back(text.key);
@@ -161,8 +210,7 @@ Claim claim_of(const Keys& keys) {
     for (const Bound& bound : bounds)
       if (key == bound.key) {
         const auto* whole = std::get_if<int64_t>(&value.data);
-        claim.*bound.member =
-            whole ? static_cast<double>(*whole) : value_as<double>(key, value);
+        claim.*bound.member = whole ? static_cast<double>(*whole) : value_as<double>(key, value);
       }
   }
   for (const Text& needed : std::span(texts).first(4))

@@ -6,10 +6,10 @@
 
 namespace lockstep {
 
-// The tables of a study's file that describe what is shown and compared: [[published]], [[figures]],
+// The tables of a study's file that describe what is shown and compared: [[published]],
+// [[figures]],
 // [[grids]], [[claims]]. Each throws a UserError that names the line.
 using Keys = std::vector<std::pair<std::string, TomlValue>>;
-
 
 constexpr std::string_view label_key = "label", reference_key = "reference";
 

@@ -28,6 +28,7 @@ TEST_F(Presets, HaveTheExpectedNumbersOfParameters) {
       {"gpt2-medium", 354'823'168},
       {"gpt2-large", 774'030'080},
       {"gpt2-xl", 1'557'611'200},
+      {"gpt2-problems", 842'496},
       {"gpt2-shakespeare", 834'304}};
   std::map<std::string, int64_t> found;
   for (const Json& preset : json({"models", "--json"}))

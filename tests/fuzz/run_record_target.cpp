@@ -1,7 +1,7 @@
 #include "report/run_record.h"
 
 #include "fuzz_target.h"
-#include "study/report_file.h"
+#include "study/output/report_file.h"
 
 namespace lockstep {
 namespace {

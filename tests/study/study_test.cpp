@@ -160,6 +160,26 @@ TEST(Study, RefusesFiguresAndGridsWithoutPoints) {
   expect_says(error(head + grid + "where.seed = 3\n"), {"'g'", "no points"});
 }
 
+TEST(Study, DrawsCurvesOfRunsWithPublishedPoints) {
+  const std::string head =
+      "config = \"iris-mlp\"\n[grid]\nseed = [1]\n"
+      "[[figures]]\nname = \"f\"\ntitle = \"F\"\n";
+  const std::string curve = "curve = \"eval_loss\"\n";
+  const Study s = parse(head + curve + "published = [\"350 = 0.82\", \"650=0.74\"]\n");
+  EXPECT_EQ(s.figures[0].curve, "eval_loss");
+  EXPECT_EQ(s.figures[0].published,
+            (std::vector<std::pair<double, double>>{{350, 0.82}, {650, 0.74}}));
+  expect_says(error(head + "curve = \"eval_los\"\n"),
+              {"s.toml line 5", "no curve 'eval_los'", "did you mean 'eval_loss'?"});
+  for (const char* wrong : {"", "350", "=1", "350 =", "x = 1", "1 = x", "1 = 2 3", "1 = nan"})
+    expect_says(error(head + curve + "published = [\"" + std::string(wrong) + "\"]\n"),
+                {"s.toml line 8", "'" + std::string(wrong) + "'", "step = value"});
+  expect_says(error(head + curve + "x = \"seed\"\n"), {"s.toml line 5", "either a curve, or x"});
+  expect_says(error(head + curve + "columns = \"test_loss\"\n"), {"either a curve, or x"});
+  expect_says(error(head + "x = \"seed\"\ncolumns = \"test_loss\"\npublished = [\"1 = 2\"]\n"),
+              {"s.toml line 5", "points of a curve"});
+}
+
 TEST(Study, RefusesNamesThatArePaths) {
   const std::string rest = "config = \"iris-mlp\"\n[grid]\nseed = [1]\n";
   for (const char* name : {"../victim", "", ".", "..", ".x", "a/b", "a\\u001b[2J", "a\\nb"}) {

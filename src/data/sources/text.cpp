@@ -88,8 +88,15 @@ std::unique_ptr<TokenFile> cached_tokens(const DataConfig& config, uint64_t seed
 }
 
 fs::path text_path(const DataConfig& config, const Say& say) {
-  if (find_source(config.name).origin == Origin::own)
-    return required_path(config, "a .txt, .csv or .jsonl file");
+  switch (find_source(config.name).origin) {
+    case Origin::own:
+      return required_path(config, "a .txt, .csv or .jsonl file");
+    case Origin::shipped:
+      expect_no_path(config, "text");
+      return shipped_folder() / "problems.csv";
+    case Origin::fetched:
+      break;
+  }
   if (!config.path.empty()) return config.path;
   return cached_or_fetched(config.name, say) / "input.txt";
 }

@@ -130,6 +130,19 @@ TEST_F(TextData, IsNamedAfterItsFile) {
   }
 }
 
+TEST_F(TextData, ComesWithASampleOfProblems) {
+  DataConfig c = config("");
+  c.name = "problems-sample";
+  c.path = "";
+  c.text_template = "{problem}\n{solution}";
+  c.split_column = "split";
+  const DataSplits data = load(c);
+  ASSERT_TRUE(data.train && data.validation && data.test);
+  expect_says(text(*data.train), {"Write a function to find the", "def ", "return "});
+  c.path = "mine.csv";
+  expect_says(error_of<UserError>([&] { load(c); }), {"data.path", "text"});
+}
+
 TEST_F(TextData, ListsTheColumnsIfOneIsMissing) {
   write("a.csv", "problem,solution\n1+1,2\n");
   write("a.jsonl", "{\"problem\": \"1+1\", \"solution\": 2}\n");

@@ -1,4 +1,4 @@
-#include "study/comparison.h"
+#include "study/results/comparison.h"
 
 #include <fmt/format.h>
 
@@ -107,6 +107,8 @@ bool has_scale(const StudyResults& r) {
 
 std::string curve_of(const StudyResults& r, const StudyPoint& point, const std::string& x,
                      const Selection& where) {
+  if (const std::string series = point.value(std::string(series_key)); !series.empty())
+    return series;
   // Settings that all selected points share do not separate curves; nor do settings that are
   // different for every point.
   const auto selected = [&](const PointResult& p) { return is_selected(p.point, where); };

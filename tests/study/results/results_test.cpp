@@ -1,14 +1,14 @@
 // Results: medians and spreads of runs, and values derived from their times.
 
-#include "study/results.h"
+#include "study/results/results.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "data/data_testing.h"
-#include "study/figures.h"
-#include "study/tables.h"
+#include "study/output/figures.h"
+#include "study/output/tables.h"
 
 namespace lockstep {
 namespace {
@@ -145,6 +145,51 @@ TEST_F(Results, DrawTheFiguresOfTheStudysFile) {
   EXPECT_EQ(made.head[2], "nodes");
   EXPECT_EQ(made.rows[1][2], "2");
   EXPECT_EQ(made.rows[1][3], "1");
+}
+
+TEST_F(Results, DrawCurvesOfRuns) {
+  const std::string file =
+      "config = \"iris-mlp\"\n[grid]\nparallel.ranks = [1, 2]\n"
+      "[[figures]]\nname = \"loss\"\ntitle = \"eval/loss\"\ncurve = \"eval_loss\"\n"
+      "published = [\"35 = 0.82\"]\n"
+      "[[figures]]\nname = \"steps\"\ntitle = \"steps\"\ncurve = \"global_step\"\n"
+      "[quick]\nset.train.epochs = 1\n";
+  study_ = parse_study(file, "t.toml", false);
+  run("ranks=1", 0, 5);
+  write("points/ranks=1/run-0/metrics.jsonl",
+        "{\"train/global_step\": 10, \"eval/loss\": 2.5}\n"
+        "{\"train/global_step\": 20, \"train/epoch\": 0.5, \"eval/loss\": 1.5}\n");
+  const auto figures = results_figures(collect_results(study_, folder()));
+  ASSERT_EQ(figures.size(), 2u);
+  const Figure& loss = figures[0].second;
+  EXPECT_EQ(loss.x_label, "step");
+  ASSERT_EQ(loss.series.size(), 2u);
+  EXPECT_EQ(loss.series[0].name, "ranks=1");
+  ASSERT_EQ(loss.series[0].points.size(), 2u);
+  EXPECT_EQ(loss.series[0].points[1].x, 20);
+  EXPECT_EQ(loss.series[0].points[1].y, 1.5);
+  EXPECT_TRUE(loss.series[1].published);
+  EXPECT_EQ(loss.series[1].points[0].y, 0.82);
+  EXPECT_EQ(figures[1].second.x_label, "epoch");
+  // Published points are of other settings than those of the quick form.
+  study_ = parse_study(file, "t.toml", true);
+  EXPECT_EQ(results_figures(collect_results(study_, folder()))[0].second.series.size(), 1u);
+}
+
+TEST_F(Results, NamePointsOfASeriesByIt) {
+  study_ = parse_study(
+      "config = \"iris-mlp\"\ncolumns = [\"total_seconds\"]\n"
+      "[[points]]\nlabel = \"1x2\"\nseries = \"Downpour\"\nparallel.ranks = 2\n"
+      "[[points]]\nlabel = \"1x4\"\nseries = \"Downpour\"\nparallel.ranks = 4\ntrain.batch = 8\n"
+      "[[figures]]\nname = \"times\"\ntitle = \"Times\"\nx = \"parallel.ranks\"\n"
+      "columns = [\"total_seconds\"]\n",
+      "t.toml", false);
+  run("1x2", 0, 5);
+  run("1x4", 0, 3);
+  const auto figures = results_figures(collect_results(study_, folder()));
+  ASSERT_EQ(figures[0].second.series.size(), 1u);
+  EXPECT_EQ(figures[0].second.series[0].name, "Downpour");
+  EXPECT_EQ(figures[0].second.series[0].points.size(), 2u);
 }
 
 TEST_F(Results, MakeGrids) {

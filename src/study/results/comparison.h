@@ -1,7 +1,7 @@
 #pragma once
 
-#include "study/columns.h"
-#include "study/results.h"
+#include "study/results/columns.h"
+#include "study/results/results.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "study/report_sources.h"
+#include "study/output/report_sources.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "study/report_file.h"
+#include "study/output/report_file.h"
 
 #include <algorithm>
 #include <fstream>
@@ -14,10 +14,10 @@
 #include "report/page.h"
 #include "report/run_curves.h"
 #include "report/runs_table.h"
-#include "study/claims.h"
-#include "study/figures.h"
-#include "study/report_sources.h"
-#include "study/tables.h"
+#include "study/output/figures.h"
+#include "study/output/report_sources.h"
+#include "study/output/tables.h"
+#include "study/results/claims.h"
 
 namespace lockstep {
 namespace {

@@ -1,12 +1,13 @@
-#include "study/figures.h"
+#include "study/output/figures.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
-#include "study/columns.h"
-#include "study/comparison.h"
+#include "report/run_curves.h"
+#include "study/results/columns.h"
+#include "study/results/comparison.h"
 
 namespace lockstep {
 namespace {
@@ -147,6 +148,35 @@ class Curves {
   const FigureSpec& spec_;
 };
 
+// A curve of the first run of each point, with published points if all runs have the settings that
+// these were published for.
+Figure curve_of_runs(const StudyResults& r, const FigureSpec& spec) {
+  constexpr size_t most_points = 300;
+  Figure figure{.title = spec.title,
+                .x_label = curve_axes().at(spec.curve),
+                .y_label = spec.title,
+                .names = {},
+                .series = {},
+                .note = "",
+                .from_zero = false};
+  bool comparable = true;
+  for (const PointResult& p : r.points) {
+    if (p.runs.empty() || !is_selected(p.point, spec.where)) continue;
+    comparable = comparable && p.point.differs.empty();
+    const auto curves = read_curves(p.runs.front().path, most_points);
+    const auto found = curves.find(spec.curve);
+    if (found == curves.end()) continue;
+    Figure::Series series{.name = p.point.label, .points = {}};
+    for (const auto& [x, y] : found->second) series.points.push_back({x, y, y, y, std::nullopt});
+    figure.series.push_back(std::move(series));
+  }
+  if (figure.series.empty() || spec.published.empty() || !comparable) return figure;
+  Figure::Series published{.name = "published", .points = {}, .dashed = false, .published = true};
+  for (const auto& [x, y] : spec.published) published.points.push_back({x, y, y, y, std::nullopt});
+  figure.series.push_back(std::move(published));
+  return figure;
+}
+
 Figure curves(const StudyResults& r, const std::string& column, const std::string& title) {
   const FigureSpec spec{.name = column, .title = title, .x = r.study.scale, .columns = {column}};
   return Curves(r, spec).draw();
@@ -209,8 +239,8 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
 std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& r) {
   std::vector<std::pair<std::string, Figure>> all;
   for (const FigureSpec& spec : r.study.figures) {
-    Figure figure = Curves(r, spec).draw();
-    use_logarithm_if_wide(figure);
+    Figure figure = spec.curve.empty() ? Curves(r, spec).draw() : curve_of_runs(r, spec);
+    if (spec.curve.empty()) use_logarithm_if_wide(figure);
     if (!figure.series.empty()) all.emplace_back(spec.name, std::move(figure));
   }
   const bool scales = has_scale(r);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/figure.h"
-#include "study/results.h"
+#include "study/results/results.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "study/tables.h"
+#include "study/output/tables.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include "base/nearest.h"
 #include "report/numbers.h"
 #include "report/runs_table.h"
-#include "study/claims.h"
-#include "study/comparison.h"
-#include "study/figures.h"
+#include "study/output/figures.h"
 #include "study/placement.h"
+#include "study/results/claims.h"
+#include "study/results/comparison.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 // Reports: measured and simulated runs are labelled in every format; hostile names and damaged runs
 // do no harm; many runs take little time.
 
-#include "study/report_file.h"
+#include "study/output/report_file.h"
 
 #include <sys/stat.h>
 

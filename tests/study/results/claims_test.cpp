@@ -1,4 +1,4 @@
-#include "study/claims.h"
+#include "study/results/claims.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/data_testing.h"
-#include "study/artifact.h"
+#include "study/output/artifact.h"
 
 namespace lockstep {
 namespace {
@@ -16,8 +16,10 @@ const std::string head =
     "[grid]\nparallel.ranks = [1, 2]\n";
 
 std::string claim(const std::string& rest) {
-  return head + "[[claims]]\ntext = \"two are faster\"\ncolumn = \"total_seconds\"\n"
-                "point = \"ranks=2\"\n" + rest;
+  return head +
+         "[[claims]]\ntext = \"two are faster\"\ncolumn = \"total_seconds\"\n"
+         "point = \"ranks=2\"\n" +
+         rest;
 }
 
 StudyResults results_of(const std::string& text, double one, double two,
@@ -50,8 +52,10 @@ TEST(Claims, AreTestedAgainstAnotherPoint) {
 
 TEST(Claims, AreTestedAsValues) {
   const std::string text = claim("at_least = 3\nat_most = 5\n");
-  for (const auto& [seconds, verdict] : {std::pair(2.9, Verdict::differs), {3.0, Verdict::holds},
-                                         {5.0, Verdict::holds}, {5.1, Verdict::differs}})
+  for (const auto& [seconds, verdict] : {std::pair(2.9, Verdict::differs),
+                                         {3.0, Verdict::holds},
+                                         {5.0, Verdict::holds},
+                                         {5.1, Verdict::differs}})
     EXPECT_EQ(test_claims(results_of(text, 1, seconds))[0].verdict, verdict) << seconds;
   EXPECT_EQ(test_claims(results_of(text, 1, 4))[0].expected,
             "total s of 'ranks=2' at least 3.000, at most 5.000");

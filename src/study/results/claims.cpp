@@ -1,4 +1,4 @@
-#include "study/claims.h"
+#include "study/results/claims.h"
 
 #include <fmt/format.h>
 
@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "report/numbers.h"
-#include "study/columns.h"
-#include "study/comparison.h"
+#include "study/results/columns.h"
+#include "study/results/comparison.h"
 
 namespace lockstep {
 namespace {
 
 const PointResult* point_named(const StudyResults& results, const std::string& label) {
-  const auto found = std::ranges::find(results.points, label,
-                                       [](const PointResult& p) { return p.point.label; });
+  const auto found =
+      std::ranges::find(results.points, label, [](const PointResult& p) { return p.point.label; });
   return found == results.points.end() ? nullptr : &*found;
 }
 
@@ -52,8 +52,7 @@ TestedClaim tested(const StudyResults& results, const Claim& claim) {
     if (!base || *base == 0) return test;
     test.kind = std::max(test.kind, other->kind());
     tested = *value / *base;
-    test.ours =
-        fmt::format("{:.3g} × ({} / {})", tested, test.ours, value_text(*base, column));
+    test.ours = fmt::format("{:.3g} × ({} / {})", tested, test.ours, value_text(*base, column));
   }
   const bool holds = (!claim.at_least || tested >= *claim.at_least) &&
                      (!claim.at_most || tested <= *claim.at_most);
@@ -67,7 +66,8 @@ std::string TestedClaim::verdict_text() const {
   std::string text = to_text(verdict), less_reliable;
   if (verdict == Verdict::not_run) return text;
   if (kind != RunKind::measured) less_reliable = kind_name(kind);
-  if (other_settings) less_reliable += less_reliable.empty() ? "other settings" : ", other settings";
+  if (other_settings)
+    less_reliable += less_reliable.empty() ? "other settings" : ", other settings";
   return less_reliable.empty() ? text : fmt::format("{} ({})", text, less_reliable);
 }
 

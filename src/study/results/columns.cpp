@@ -1,4 +1,4 @@
-#include "study/columns.h"
+#include "study/results/columns.h"
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -18,6 +18,8 @@ const std::vector<ColumnKind>& known_columns() {
       {"samples_per_second", "samples/s", "throughput of training"},
       {"test_accuracy", "test accuracy", "on the test part", true},
       {"test_loss", "test loss", "on the test part"},
+      {"validation_accuracy", "validation accuracy", "on the validation part", true},
+      {"validation_loss", "validation loss", "on the validation part"},
       {"train_accuracy", "train accuracy", "of the last epoch; of folds: their mean", true},
       {"train_loss", "train loss", "of the last epoch"},
       {"fold_accuracy", "fold accuracy", "mean of the folds", true},

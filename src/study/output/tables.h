@@ -1,7 +1,7 @@
 #pragma once
 
 #include "report/table.h"
-#include "study/results.h"
+#include "study/results/results.h"
 
 namespace lockstep {
 

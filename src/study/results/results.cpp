@@ -1,4 +1,4 @@
-#include "study/results.h"
+#include "study/results/results.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/statistics.h"
-#include "study/columns.h"
+#include "study/results/columns.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "study/results.h"
+#include "study/results/results.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "study/artifact.h"
+#include "study/output/artifact.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "report/numbers.h"
-#include "study/claims.h"
+#include "study/results/claims.h"
 
 namespace lockstep {
 namespace {
@@ -27,9 +27,9 @@ std::string time_now() {
 
 const char* media_type(const fs::path& file) {
   static constexpr std::pair<const char*, const char*> known[] = {
-      {".md", "text/markdown"},     {".csv", "text/csv"},        {".tex", "application/x-tex"},
+      {".md", "text/markdown"},      {".csv", "text/csv"},        {".tex", "application/x-tex"},
       {".json", "application/json"}, {".html", "text/html"},      {".svg", "image/svg+xml"},
-      {".png", "image/png"},        {".pdf", "application/pdf"}, {".toml", "application/toml"}};
+      {".png", "image/png"},         {".pdf", "application/pdf"}, {".toml", "application/toml"}};
   for (const auto& [ending, type] : known)
     if (file.extension() == ending) return type;
   return "application/octet-stream";
@@ -62,25 +62,25 @@ double seconds_of_runs(const StudyResults& results) {
 
 std::string readme(const std::vector<StudyResults>& studies, const std::string& title,
                    const std::string& command) {
-  std::string text = "# " + title + "\n\nMade by lockstep " + LOCKSTEP_VERSION + " with\n\n```\n" +
-                     command +
-                     "\n```\n\nThe same command continues where a run is missing; with --force it "
-                     "starts over. With --check it prints which claims hold and exits with 1 if "
-                     "one does not. report.html has all tables and figures.\n\n## Time\n\n| study | "
-                     "runs | minutes of the measured runs |\n|---|---:|---:|\n";
+  std::string text =
+      "# " + title + "\n\nMade by lockstep " + LOCKSTEP_VERSION + " with\n\n```\n" + command +
+      "\n```\n\nThe same command continues where a run is missing; with --force it "
+      "starts over. With --check it prints which claims hold and exits with 1 if "
+      "one does not. report.html has all tables and figures.\n\n## Time\n\n| study | "
+      "runs | minutes of the measured runs |\n|---|---:|---:|\n";
   for (const StudyResults& results : studies) {
     size_t runs = 0;
     for (const PointResult& point : results.points) runs += point.runs.size();
     text += fmt::format("| {} | {} | {} |\n", results.study.name, runs,
                         seconds_in_minutes(seconds_of_runs(results)));
   }
-  text += "\n## Claims\n\n| study | claim | published | expected | ours | verdict |\n"
-          "|---|---|---|---|---|---|\n";
+  text +=
+      "\n## Claims\n\n| study | claim | published | expected | ours | verdict |\n"
+      "|---|---|---|---|---|---|\n";
   for (const StudyResults& results : studies)
     for (const TestedClaim& test : test_claims(results))
-      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", results.study.name,
-                          test.claim->text, test.claim->published, test.expected, test.ours,
-                          test.verdict_text());
+      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", results.study.name, test.claim->text,
+                          test.claim->published, test.expected, test.ours, test.verdict_text());
   return text;
 }
 
@@ -132,7 +132,8 @@ void write_artifact_description(const std::vector<StudyResults>& studies, const 
   std::string notes = title;
   if (studies.size() == 1 && !studies.front().study.notes.empty())
     notes = studies.front().study.notes;
-  write_file(folder / "ro-crate-metadata.json", crate(folder, title, command, notes).dump(2) + "\n");
+  write_file(folder / "ro-crate-metadata.json",
+             crate(folder, title, command, notes).dump(2) + "\n");
 }
 
 }  // namespace lockstep
