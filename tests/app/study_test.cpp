@@ -139,7 +139,7 @@ TEST_F(Studies, OfUnknownNamesAreExplained) {
   expect_says(ended.err, {"'sede'", "'seed'"});
 }
 
-// The others take minutes: './run studies' runs all of them.
+// A selection: './run test-long' runs all of them.
 TEST_F(Studies, ThatAreIncludedRunInTheirQuickForm) {
   for (const char* name :
        {"fashion-scatter-gather", "iris-variants", "mpi-mnist-scaling", "mpi-mnist-weak-scaling",

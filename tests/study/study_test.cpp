@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data/data_testing.h"
+#include "study/shipped_studies.h"
 
 namespace lockstep {
 namespace {
@@ -178,6 +179,12 @@ TEST(Study, DrawsCurvesOfRunsWithPublishedPoints) {
   expect_says(error(head + curve + "columns = \"test_loss\"\n"), {"either a curve, or x"});
   expect_says(error(head + "x = \"seed\"\ncolumns = \"test_loss\"\npublished = [\"1 = 2\"]\n"),
               {"s.toml line 5", "points of a curve"});
+}
+
+TEST(Study, ThatIsIncludedIsNamedAfterItsFile) {
+  ASSERT_FALSE(shipped_studies().empty());
+  for (const ShippedStudy& shipped : shipped_studies())
+    EXPECT_EQ(parse(std::string(shipped.text)).name, shipped.name);
 }
 
 TEST(Study, RefusesNamesThatArePaths) {
