@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +87,14 @@ class Layer {
 };
 
 using Layers = std::vector<std::unique_ptr<Layer>>;
+
+// Layers [begin, end) of a list; the default is all of them.
+struct LayerRange {
+  size_t begin = 0, end = SIZE_MAX;
+
+  bool contains(size_t layer) const { return layer >= begin && layer < end; }
+  bool operator==(const LayerRange&) const = default;
+};
 
 // Size of these tensors in an arena, in floats; each tensor starts on a cache line.
 int64_t arena_floats(const std::vector<ParameterSpec>& tensors);

@@ -38,6 +38,25 @@ void Network::expect_ties() const {
   });
 }
 
+std::vector<LayerTensor> Network::weight_tensors() const {
+  return tensors([](const Layer& layer, const SampleShape& in) { return layer.parameters(in); });
+}
+
+std::vector<LayerTensor> Network::state_tensors() const {
+  return tensors([](const Layer& layer, const SampleShape& in) { return layer.state(in); });
+}
+
+template <typename Get>
+std::vector<LayerTensor> Network::tensors(Get get) const {
+  std::vector<LayerTensor> all;
+  size_t index = 0;
+  visit(layers_, input_, [&](const Layer& layer, const std::string& name, const SampleShape& in) {
+    for (ParameterSpec& spec : of_layer(get(layer, in), name)) all.push_back({spec, index});
+    ++index;
+  });
+  return all;
+}
+
 std::vector<ParameterSpec> Network::parameters() const {
   return parameters_of(layers_, input_, "");
 }

@@ -8,6 +8,12 @@
 
 namespace lockstep {
 
+// A tensor of a network.
+struct LayerTensor {
+  ParameterSpec spec;  // with its full name
+  size_t layer = 0;    // index in layers()
+};
+
 // A network as described: layers whose shapes fit each other and the input. It holds no values and
 // no device; Parameters and Program are built from it.
 class Network {
@@ -20,6 +26,9 @@ class Network {
   const std::vector<std::string>& lines() const { return lines_; }
   std::vector<ParameterSpec> parameters() const;
   std::vector<ParameterSpec> state() const;
+  // The same, with the layers that own them.
+  std::vector<LayerTensor> weight_tensors() const;
+  std::vector<LayerTensor> state_tensors() const;
   int64_t parameter_count() const;
   double flops() const;  // forward, one sample
 
@@ -28,6 +37,8 @@ class Network {
 
  private:
   void expect_ties() const;
+  template <typename Get>
+  std::vector<LayerTensor> tensors(Get get) const;
 
   std::vector<std::string> lines_;
   Shape input_, output_;

@@ -6,22 +6,23 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "nn/sequence.h"
 
 namespace lockstep {
 namespace {
 
-std::vector<Parameters::Entry> place(const std::vector<ParameterSpec>& specs) {
-  std::vector<Parameters::Entry> entries;
-  int64_t offset = 0;
-  for (const ParameterSpec& spec : specs) {
-    entries.push_back({spec, offset});
-    offset += aligned_floats(spec.stored.elements());
+// Appends those of the network's tensors that the range holds. `floats`: size of the arena.
+void place(const std::vector<LayerTensor>& all, const LayerRange& range, bool borrows,
+           std::vector<Parameters::Entry>& entries, size_t& floats) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool owned = range.contains(all[i].layer);
+    if (!owned && !(i == 0 && borrows)) continue;
+    entries.push_back({.spec = all[i].spec,
+                       .offset = static_cast<int64_t>(floats),
+                       .index = i,
+                       .borrowed = !owned});
+    floats += static_cast<size_t>(aligned_floats(all[i].spec.stored.elements()));
   }
-  return entries;
-}
-
-size_t floats_of(const std::vector<ParameterSpec>& specs) {
-  return static_cast<size_t>(arena_floats(specs));
 }
 
 // visit(index in file order, index in stored order)
@@ -61,11 +62,18 @@ double bound(Init init, const ParameterSpec& spec) {
 
 }  // namespace
 
-Parameters::Parameters(const Network& network, Device* device)
-    : entries_(place(network.parameters())),
-      state_entries_(place(network.state())),
-      weight_floats_(floats_of(network.parameters())),
-      state_floats_(floats_of(network.state())) {
+Parameters::Parameters(const Network& network, Device* device,
+                       const std::vector<LayerRange>& layers) {
+  const std::vector<LayerTensor> weights = network.weight_tensors(),
+                                 state = network.state_tensors();
+  for (const LayerRange& range : layers) {
+    parts_.push_back({range, weight_floats_, state_floats_});
+    const bool borrows = borrows_first_tensor(network.layers(), network.input(), range);
+    place(weights, range, borrows && !weights.empty() && weights[0].layer == 0, entries_,
+          weight_floats_);
+    place(state, range, borrows && (weights.empty() || weights[0].layer != 0), state_entries_,
+          state_floats_);
+  }
   for (size_t i = 1; i < entries_.size(); ++i)
     tensor_ends_.push_back(static_cast<size_t>(entries_[i].offset));
   if (!entries_.empty()) tensor_ends_.push_back(weight_floats_);
@@ -110,7 +118,7 @@ void Parameters::initialise(Init init, uint64_t seed, bool frozen) {
     for (size_t i = 0; i < entries.size(); ++i) {
       const ParameterSpec& spec = entries[i].spec;
       if (spec.frozen && !frozen) continue;
-      Rng rng(seed, Purpose::initial_weights, i);
+      Rng rng(seed, Purpose::initial_weights, entries[i].index);
       const bool drawn = spec.role == Role::weight || spec.role == Role::bias;
       const double limit = drawn && !spec.deviation ? bound(init, spec) : 0;
       const double middle = spec.role == Role::scale ? 1 : 0;

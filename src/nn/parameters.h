@@ -18,17 +18,28 @@ enum class Init { pytorch, keras };
 template <>
 inline constexpr auto enum_texts<Init> = std::array{"pytorch", "keras"};
 
-// All weights of a network in one array, all gradients in another; a layer owns a slice of each.
+// All weights of a network, or of parts of it, in one array, all gradients in another; a layer owns
+// a slice of each.
 class Parameters {
  public:
   struct Entry {
     ParameterSpec spec;
-    int64_t offset = 0;  // in floats
+    int64_t offset = 0;     // in floats
+    size_t index = 0;       // among the tensors of the whole network
+    bool borrowed = false;  // a copy of the first tensor, which a layer of another part owns
+  };
+  // A part of the network: where its tensors begin, in floats.
+  struct PartOfNetwork {
+    LayerRange layers;
+    size_t weights = 0, state = 0;
   };
 
   // Allocates host memory, for devices that share it, or memory of the device.
-  explicit Parameters(const Network& network) : Parameters(network, nullptr) {}
-  Parameters(const Network& network, Device& device) : Parameters(network, &device) {}
+  explicit Parameters(const Network& network) : Parameters(network, nullptr, {{}}) {}
+  Parameters(const Network& network, Device& device) : Parameters(network, &device, {{}}) {}
+  // Holds only the tensors of these layers, one part after the other.
+  Parameters(const Network& network, Device& device, const std::vector<LayerRange>& layers)
+      : Parameters(network, &device, layers) {}
   // Moves weights and state to the device, unless it shares the host's memory.
   void move_to(Device& device);
   // Copies weights and state; `other` must be of the same network.
@@ -63,6 +74,7 @@ class Parameters {
   std::vector<Span> active() const;
   // End offset of each weight tensor, padding included.
   std::span<const size_t> tensor_ends() const { return tensor_ends_; }
+  const std::vector<PartOfNetwork>& parts() const { return parts_; }
   const std::vector<Entry>& entries() const { return entries_; }
   const std::vector<Entry>& state_entries() const { return state_entries_; }
 
@@ -72,9 +84,10 @@ class Parameters {
   static void write(const Entry& entry, std::span<const float> values, const HostMirror& memory);
 
  private:
-  Parameters(const Network& network, Device* device);
+  Parameters(const Network& network, Device* device, const std::vector<LayerRange>& layers);
   void allocate(Device* device);
 
+  std::vector<PartOfNetwork> parts_;
   std::vector<Entry> entries_, state_entries_;
   std::vector<size_t> tensor_ends_;
   size_t weight_floats_ = 0, state_floats_ = 0;

@@ -5,24 +5,29 @@
 namespace lockstep {
 
 Program::Program(const Network& network, LossKind loss, Device& device, int64_t batch, bool sparse,
-                 size_t slots)
+                 size_t slots, const LayerRange& layers, size_t part)
     : device_(device),
       batch_(batch),
-      inputs_(network.input().elements()),
-      outputs_(network.output().elements()),
-      sequence_(device, network.layers(), network.input(), batch, false, "", 1, sparse),
+      sequence_(device, network.layers(), network.input(), batch, layers.begin > 0, "", 1, sparse,
+                layers),
+      inputs_(sequence_.in_floats()),
+      outputs_(sequence_.out_floats()),
+      first_(layers.begin == 0),
+      part_(part),
       answers_(network.output().is_sequence() ? network.output().positions() : 1),
-      loss_(device.prepare(LossSpec{
-          .batch = batch, .positions = answers_, .outputs = outputs_ / answers_, .kind = loss})),
       scratch_(device.allocate(sequence_.needs().scratch)) {
+  const bool last = layers.end >= network.layers().size();
+  if (last)
+    loss_ = device.prepare(LossSpec{
+        .batch = batch, .positions = answers_, .outputs = outputs_ / answers_, .kind = loss});
   const size_t output_bytes = static_cast<size_t>(batch * outputs_) * sizeof(float);
   const size_t input_bytes = static_cast<size_t>(batch * inputs_) * sizeof(float);
-  const bool copies_input = !sparse && !device.shares_host_memory();
+  const bool copies_input = first_ && !sparse && !device.shares_host_memory();
   for (size_t i = 0; i < slots; ++i) {
     slots_.push_back({.x = copies_input ? device.allocate(input_bytes) : DeviceMemory(),
                       .stash = device.allocate(sequence_.needs().stash),
                       .y = device.allocate(output_bytes),
-                      .dy = device.allocate(output_bytes),
+                      .dy = last ? device.allocate(output_bytes) : DeviceMemory(),
                       .outputs = {},
                       .pass = {}});
     slots_.back().outputs = {&device, slots_.back().y.floats()};
@@ -38,9 +43,9 @@ Program::Slot& Program::begin(const Parameters& parameters, const Input& input, 
             .sparse = input.sparse,
             .touched = parameters.touched(),
             .y = s.y.floats().data(),
-            .weights = parameters.weights().data(),
-            .gradients = parameters.gradients().data(),
-            .state = parameters.state().data(),
+            .weights = parameters.weights().data() + parameters.parts()[part_].weights,
+            .gradients = parameters.gradients().data() + parameters.parts()[part_].weights,
+            .state = parameters.state().data() + parameters.parts()[part_].state,
             .stash = s.stash.data(),
             .scratch = scratch_.data(),
             .keys = keys,
@@ -75,10 +80,11 @@ LossSums Program::loss_gradient(const Targets& targets, int64_t divisor, size_t 
   return loss_->run(s.pass.rows, s.y.floats().data(), targets, s.dy.floats().data(), divisor);
 }
 
-void Program::backward(bool accumulate, size_t slot) {
+void Program::backward(bool accumulate, size_t slot, float* dy, float* dx) {
   Slot& s = slots_[slot];
   s.pass.accumulate = accumulate;
-  s.pass.dy = s.dy.floats().data();
+  s.pass.dy = dy ? dy : s.dy.floats().data();
+  s.pass.dx = dx;
   s.pass.listener = listener_;
   sequence_.backward(s.pass);
 }

@@ -26,6 +26,12 @@ SampleShape visit(const Layers& layers, const SampleShape& in, const VisitLayer&
   return signal;
 }
 
+std::vector<ParameterSpec> of_layer(std::vector<ParameterSpec> specs, const std::string& layer) {
+  if (!layer.empty())
+    for (ParameterSpec& spec : specs) spec.name = layer + "." + spec.name;
+  return specs;
+}
+
 SampleShape output_of(const Layers& layers, const SampleShape& in) {
   return visit(layers, in, [](const Layer&, const std::string&, const SampleShape&) {});
 }
@@ -34,8 +40,8 @@ namespace {
 
 void append(std::vector<ParameterSpec>& all, std::vector<ParameterSpec> some,
             const std::string& prefix, const std::string& layer) {
-  for (ParameterSpec& spec : some) {
-    spec.name = prefix + layer + (layer.empty() ? "" : ".") + spec.name;
+  for (ParameterSpec& spec : of_layer(std::move(some), layer)) {
+    spec.name = prefix + spec.name;
     all.push_back(std::move(spec));
   }
 }
@@ -78,9 +84,40 @@ double flops_of(const Layers& layers, const SampleShape& in) {
   return total;
 }
 
+std::vector<LayerRange> fused_layers(const Layers& layers) {
+  std::vector<LayerRange> groups;
+  for (size_t i = 0; i < layers.size();) {
+    size_t end = i + 1;
+    if (layers[i]->fuses_relu() && end < layers.size() && is_relu(*layers[end])) ++end;
+    if (layers[i]->fuses_max_pool() && end < layers.size() && is_plain_max_pool(*layers[end]))
+      ++end;
+    groups.push_back({i, end});
+    i = end;
+  }
+  return groups;
+}
+
+Tensors first_tensor(const Layer& layer, const SampleShape& in) {
+  Tensors first{.weights = layer.parameters(in), .state = {}};
+  if (first.weights.empty()) first.state = layer.state(in);
+  for (std::vector<ParameterSpec>* some : {&first.weights, &first.state})
+    if (some->size() > 1) some->erase(some->begin() + 1, some->end());
+  return first;
+}
+
+bool borrows_first_tensor(const Layers& layers, const SampleShape& in, const LayerRange& range) {
+  bool borrows = false;
+  size_t i = 0;
+  visit(layers, in, [&](const Layer& layer, const std::string&, const SampleShape& shape) {
+    borrows = borrows || (range.contains(i++) && layer.tied_to(shape).has_value());
+  });
+  return borrows && range.begin > 0;
+}
+
 Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_t batch,
-                   bool needs_dx, const std::string& prefix, uint64_t first_index, bool sparse)
-    : device_(device), in_floats_(in.elements()) {
+                   bool needs_dx, const std::string& prefix, uint64_t first_index, bool sparse,
+                   const LayerRange& range)
+    : device_(device) {
   struct Named {
     const Layer* layer;
     std::string name;
@@ -91,7 +128,6 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
       visit(layers, in, [&](const Layer& l, const std::string& n, const SampleShape& s) {
         line.push_back({&l, prefix + n, s});
       });
-  out_floats_ = last.shape.elements();
 
   // needed[i]: the part of layer i's input that is read, found from the last layer back.
   std::vector<Shape> needed(line.size() + 1, last.shape);
@@ -102,21 +138,32 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
   // input.
   for (size_t i = 0; i < line.size(); ++i)
     if (!line[i].layer->cuts_output()) needed[i + 1] = line[i].layer->output(needed[i]).shape;
+  in_floats_ = needed[std::min(range.begin, line.size())].elements();
+  out_floats_ = needed[std::min(range.end, line.size())].elements();
 
   if (sparse && (line.empty() || !line[0].layer->takes_sparse()))
     throw UserError("these samples have sparse features, so the first layer must be dense{}",
                     line.empty() ? "" : fmt::format(", not \"{}\"", line[0].layer->text()));
-  const bool ties = std::any_of(line.begin(), line.end(), [](const Named& named) {
-    return named.layer->tied_to(named.in).has_value();
-  });
+  bool ties = false;
+  for (size_t i = 0; i < line.size(); ++i)
+    ties = ties || (range.contains(i) && line[i].layer->tied_to(line[i].in).has_value());
+  if (borrows_first_tensor(layers, in, range)) {
+    const Tensors first = first_tensor(*line[0].layer, line[0].in);
+    weight_floats_ = arena_floats(first.weights);
+    state_floats_ = arena_floats(first.state);
+  }
+  const bool later = range.begin > 0;  // layers before the range may have weights
   size_t scratch = 0;
   int64_t widest = 0;
-  for (size_t i = 0; i < line.size();) {
+  for (const LayerRange& fused : fused_layers(layers)) {
+    const size_t i = fused.begin;
+    if (!range.contains(i)) continue;
+    ENSURE(range.contains(fused.end - 1));
     const Named& first = line[i];
     Placement place{.batch = batch,
                     .in = needed[i],
                     .out = needed[i + 1],
-                    .needs_dx = needs_dx || weight_floats_ > 0,
+                    .needs_dx = needs_dx || later || weight_floats_ > 0,
                     .sparse = sparse && i == 0,
                     .tied = i == 0 && ties,
                     .index = first_index + i};
@@ -129,21 +176,13 @@ Sequence::Sequence(Device& device, const Layers& layers, const Shape& in, int64_
     step.weight_count = arena_floats(first.layer->parameters(first.in));
     weight_floats_ += step.weight_count;
     state_floats_ += arena_floats(first.layer->state(first.in));
-    size_t end = i + 1;
-    const auto next_is = [&](bool (*test)(const Layer&)) {
-      return end < line.size() && test(*line[end].layer);
-    };
-    if (first.layer->fuses_relu() && next_is(is_relu)) {
-      place.relu = true;
-      step.name += "+" + line[end++].name;
+    for (size_t next = i + 1; next < fused.end; ++next) {
+      place.relu = place.relu || is_relu(*line[next].layer);
+      place.max_pool = place.max_pool || is_plain_max_pool(*line[next].layer);
+      step.name += "+" + line[next].name;
     }
-    if (first.layer->fuses_max_pool() && next_is(is_plain_max_pool)) {
-      place.max_pool = true;
-      step.name += "+" + line[end++].name;
-    }
-    step.out = needed[end].elements();
+    step.out = needed[fused.end].elements();
     step.kernel = first.layer->prepare(device, place);
-    i = end;
     if (!step.kernel) continue;  // flatten: same memory, different shape
     const KernelNeeds needs = step.kernel->needs();
     step.output = stash_;
