@@ -60,7 +60,7 @@ Place place_of(const Study& study, const StudyPoint& point, const MachineAbiliti
   if (study.simulate_on.empty()) return Place::this_machine;
   if (study.simulate == Simulated::beyond) {
     if (number_in(point.value(study.scale), 1) > study.simulate_beyond) return Place::simulation;
-  } else if (point.nodes() == 1 && cores_of(study, point) > machine.cores) {
+  } else if (cores_of(study, point) > machine.cores) {
     return Place::simulation;
   }
   if (point.nodes() == 1) return Place::this_machine;

@@ -8,7 +8,7 @@
 #include "base/names.h"
 #include "base/nearest.h"
 #include "study/results/columns.h"
-#include "study/study_parts.h"
+#include "study/study_checks.h"
 
 namespace lockstep {
 namespace {
@@ -48,13 +48,6 @@ void check_point_key(const std::string& key, const std::string& value, const std
     throw UserError("{}: nodes = {} is not possible; expected 1 to 100000", where,
                     printable(value));
 }
-
-// Sections of the file. [quick] may contain the same ones.
-struct Sections {
-  std::map<std::string, TomlValue> plain;  // by key
-  Keys set, grid;
-  std::map<int, Keys> points, published, figures, grids, claims;
-};
 
 void sort_in(const std::string& key, const TomlValue& value, Sections& into) {
   const auto rest = [&](const char* prefix) { return key.substr(std::string(prefix).size()); };
@@ -122,7 +115,10 @@ void add_grid(const Keys& grid, Study& study) {
     points = std::move(more);
   }
   if (grid.empty()) return;
-  for (StudyPoint& point : points) point.label = made_label(point, grid.front().second.where);
+  for (StudyPoint& point : points) {
+    point.where = grid.front().second.where;
+    point.label = made_label(point, point.where);
+  }
   study.points.insert(study.points.end(), points.begin(), points.end());
 }
 
@@ -130,6 +126,7 @@ void add_points(const std::map<int, Keys>& tables, Study& study) {
   for (const auto& [number, keys] : tables) {
     StudyPoint point{.label = "", .config = study.config, .keys = {}, .differs = {}};
     bool named = false;
+    point.where = first_line(keys);
     for (const auto& [key, value] : keys) {
       if (key == label_key) {
         point.label = text_of(value);
@@ -144,27 +141,6 @@ void add_points(const std::map<int, Keys>& tables, Study& study) {
     if (!named) point.label = made_label(point, keys.front().second.where);
     study.points.push_back(std::move(point));
   }
-}
-
-void check(const Study& study, const Sections& all, const std::string& source) {
-  if (study.config.empty() && std::any_of(study.points.begin(), study.points.end(),
-                                          [](const StudyPoint& p) { return p.config.empty(); }))
-    throw UserError("{}: config is missing: the preset or file that the study is about", source);
-  if (study.points.empty())
-    throw UserError("{}: there is nothing to run: give [grid] with lists of values, or [[points]]",
-                    source);
-  for (const auto& [key, value] : all.set)
-    for (const auto& [other, list] : all.grid)
-      if (key == other)
-        throw UserError("{}: {} is in [set] and in [grid], at {}; keep one", value.where, key,
-                        list.where);
-  std::vector<std::string> labels;
-  for (const StudyPoint& point : study.points) labels.push_back(point.label);
-  std::vector<std::string> sorted = labels;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end())
-    throw UserError("{}: two points are called '{}'; give each its own label", source, *twice);
 }
 
 // A top-level key of the file. Setters throw a UserError if the value has the wrong type.
@@ -209,10 +185,22 @@ constexpr StudyKey study_keys[] = {
     {"verb", set_choice<&Study::verb>},
     {"config", set_text<&Study::config>},
     {"spread", set_choice<&Study::spread>},
-    {"scale", set_text<&Study::scale>},
-    {"time", set_text<&Study::time>},
+    {"scale",
+     [](Study& study, const std::string&, const TomlValue& value) {
+       study.scale = text_of(value);
+       check_scale(study.scale, value.where);
+     }},
+    {"time",
+     [](Study& study, const std::string&, const TomlValue& value) {
+       study.time = text_of(value);
+       check_column(study.time, value.where);
+     }},
     {"more_is", set_choice<&Study::more_is>},
-    {"simulate_on", set_text<&Study::simulate_on>},
+    {"simulate_on",
+     [](Study& study, const std::string&, const TomlValue& value) {
+       study.simulate_on = text_of(value);
+       check_cluster(study.simulate_on, value.where);
+     }},
     {"simulate", set_choice<&Study::simulate>},
     {"repeats", set_count<&Study::repeats, 1>},
     {"warmup", set_count<&Study::warmup, 0>},
@@ -224,6 +212,7 @@ constexpr StudyKey study_keys[] = {
     {"columns",
      [](Study& study, const std::string& key, const TomlValue& value) {
        study.columns = value_as<std::vector<std::string>>(key, value);
+       for (const std::string& column : study.columns) check_column(column, value.where);
      }},
 };
 
@@ -239,7 +228,6 @@ void set_study_key(Study& study, const std::string& key, const TomlValue& value)
 Study study_of(const Sections& all, const std::string& source) {
   Study study;
   for (const auto& [key, value] : all.plain) set_study_key(study, key, value);
-  for (const std::string& column : study.columns) check_column(column, source);
   for (const auto& [key, value] : all.set) {
     check_key(key, text_of(value), value.where);
     study.changes.push_back(key + "=" + text_of(value));
@@ -250,7 +238,7 @@ Study study_of(const Sections& all, const std::string& source) {
   for (const auto& [number, keys] : all.figures) study.figures.push_back(figure_of(keys));
   for (const auto& [number, keys] : all.grids) study.grids.push_back(grid_of(keys));
   for (const auto& [number, keys] : all.claims) study.claims.push_back(claim_of(keys));
-  check(study, all, source);
+  check_points(study, all, source);
   return study;
 }
 
@@ -289,65 +277,6 @@ void compare_with(const Study& full, Study& quick) {
     for (const auto& [key, value] : theirs)
       if (!is_harmless(key) && !ours.contains(key)) point.differs.push_back(key);
   }
-}
-
-void check_published(const Study& study, const Sections& all) {
-  for (const auto& [number, keys] : all.published) {
-    std::string label, where = keys.front().second.where;
-    bool reference = false;
-    for (const auto& [key, value] : keys) {
-      if (key == label_key) label = text_of(value), where = value.where;
-      reference = reference || (key == reference_key && value_as<bool>(key, value));
-    }
-    if (reference) continue;
-    std::vector<std::string> labels;
-    for (const StudyPoint& point : study.points) labels.push_back("'" + point.label + "'");
-    if (std::find(labels.begin(), labels.end(), "'" + label + "'") == labels.end())
-      throw UserError(
-          "{}: [[published]] has values of a point '{}', which the study does not "
-          "have; its points are {} (reference = true: of something that is not run here)",
-          where, printable(label), join(labels, ", "));
-  }
-}
-
-// Claims are about points of the full study.
-void check_claims(const Study& study) {
-  std::vector<std::string> labels;
-  for (const StudyPoint& point : study.points) labels.push_back(point.label);
-  for (const Claim& claim : study.claims)
-    for (const std::string& label : {claim.point, claim.against})
-      if (!label.empty() && std::find(labels.begin(), labels.end(), label) == labels.end())
-        throw UserError("{}: a claim is about a point '{}', which the study does not have; {}",
-                        claim.where, printable(label), suggestion(label, labels));
-}
-
-// Every figure and grid of the full study has a point.
-void check_drawn(const Study& study, const Sections& all) {
-  const auto expect_points = [&](const auto& drawn, const std::map<int, Keys>& tables, auto keys) {
-    auto table = tables.begin();
-    for (const auto& one : drawn) {
-      const std::string& line = first_line((table++)->second);
-      const bool has_points =
-          std::any_of(study.points.begin(), study.points.end(), [&](const StudyPoint& point) {
-            return is_selected(point, one.where) && keys(one, point);
-          });
-      if (!has_points)
-        throw UserError(
-            "{}: '{}' has no points: none sets the keys that it names to the values under where",
-            line, printable(one.name));
-    }
-  };
-  expect_points(study.figures, all.figures, [](const FigureSpec& f, const StudyPoint& point) {
-    return !f.curve.empty() || !point.value(f.x).empty();
-  });
-  expect_points(study.grids, all.grids, [](const GridSpec& g, const StudyPoint& point) {
-    return !point.value(g.rows).empty() && !point.value(g.columns).empty();
-  });
-  for (const StudyPoint& point : study.points)
-    if (point.nodes() > 1 && study.simulate_on.empty())
-      throw UserError(
-          "'{}' is on {} nodes; name the cluster whose nodes and network they have: simulate_on",
-          point.label, point.nodes());
 }
 
 }  // namespace
@@ -391,12 +320,10 @@ Study parse_study(const std::string& text, const std::string& source, bool quick
       sort_in(key, value, all);
   }
   const Study full = study_of(all, source);
-  check_published(full, all);
-  check_drawn(full, all);
-  check_claims(full);
-  if (!quick) return full;
+  check_full_study(full, all);
   replace_by(all, replaced);
   Study small = study_of(all, source);
+  if (!quick) return full;
   compare_with(full, small);
   return small;
 }

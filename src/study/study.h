@@ -41,6 +41,7 @@ struct StudyPoint {
   std::vector<std::pair<std::string, std::string>> keys;  // of [grid] or [[points]]
   // Settings in which its runs differ from the published ones; empty: comparable.
   std::vector<std::string> differs;
+  std::string where = {};  // in the study's file
 
   std::string value(const std::string& key) const;  // "": the point does not set it
   int64_t nodes() const;                            // 1 if the point does not set them
@@ -67,10 +68,10 @@ enum class Ideal { none, flat };
 template <>
 inline constexpr auto enum_texts<Ideal> = std::array{"none", "flat"};
 
-// A figure of the study's file: columns over the values of a key, which every drawn point sets; or
-// a curve of the runs.
+// A figure of the study's file: columns over the values of a key, which every drawn point sets; a
+// column as bars, one per point; or a curve of the runs.
 struct FigureSpec {
-  std::string name, title, x;
+  std::string name, title, x;  // x: a key; empty: bars
   std::vector<std::string> columns;
   Selection where;
   Ideal ideal = Ideal::none;
@@ -91,6 +92,7 @@ struct Claim {
   std::string column, point, against;
   std::optional<double> at_least, at_most;
   std::string why;    // reason if ours differs
+  bool ours = false;  // an expectation of this project, not a claim of the document
   std::string where;  // in the study's file
 };
 

@@ -78,7 +78,9 @@ struct DrawnKeys {
   }
 };
 
-DrawnKeys drawn_keys(const Keys& keys, const std::vector<std::string>& known) {
+// `columns_are_values`: otherwise they are keys.
+DrawnKeys drawn_keys(const Keys& keys, const std::vector<std::string>& known,
+                     bool columns_are_values = true) {
   DrawnKeys all{.texts = {}, .columns = {}, .where = {}, .line = first_line(keys)};
   constexpr std::string_view where = "where.";
   for (const auto& [key, value] : keys) {
@@ -89,7 +91,8 @@ DrawnKeys drawn_keys(const Keys& keys, const std::vector<std::string>& known) {
                       suggestion(key, known));
     } else if (key == "columns") {
       all.columns = list_of(value);
-      for (const std::string& column : all.columns) check_column(column, value.where);
+      if (columns_are_values)
+        for (const std::string& column : all.columns) check_column(column, value.where);
     } else if (key == published_key) {
       for (const std::string& point : list_of(value))
         all.published.push_back(published_point(point, value.where));
@@ -164,16 +167,20 @@ FigureSpec figure_of(const Keys& keys) {
   if (!ideal)
     throw UserError("{}: ideal = \"{}\" is not known; {}", all.line, printable(wanted->second),
                     suggestion(wanted->second, all_texts<Ideal>()));
+  const bool bars = !all.texts.contains("x");
+  if (bars && (all.columns.size() > 1 || *ideal != Ideal::none))
+    throw UserError("{}: a figure without x has a bar per point: it has one column and no ideal",
+                    all.line);
   return {.name = all.at("name"),
           .title = all.at("title"),
-          .x = all.at("x"),
+          .x = bars ? "" : all.at("x"),
           .columns = all.columns,
           .where = all.where,
           .ideal = *ideal};
 }
 
 GridSpec grid_of(const Keys& keys) {
-  const DrawnKeys all = drawn_keys(keys, {"name", "title", "rows", "columns", "value"});
+  const DrawnKeys all = drawn_keys(keys, {"name", "title", "rows", "columns", "value"}, false);
   if (all.columns.size() != 1) throw UserError("{}: 'columns' is one key", all.line);
   check_column(all.at("value"), all.line);
   return {.name = all.at("name"),
@@ -201,10 +208,13 @@ Claim claim_of(const Keys& keys) {
   std::vector<std::string> known;
   for (const Text& text : texts) known.emplace_back(text.key);
   for (const Bound& bound : bounds) known.emplace_back(bound.key);
+  constexpr const char* ours_key = "ours";
+  known.emplace_back(ours_key);
   for (const auto& [key, value] : keys) {
     if (std::find(known.begin(), known.end(), key) == known.end())
       throw UserError("{}: '{}' is not known here; {}", value.where, printable(key),
                       suggestion(key, known));
+    if (key == ours_key) claim.ours = value_as<bool>(key, value);
     for (const Text& text : texts)
       if (key == text.key) claim.*text.member = text_of(value);
     for (const Bound& bound : bounds)

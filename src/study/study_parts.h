@@ -1,18 +1,27 @@
 #pragma once
 
+#include <map>
+
 #include "base/error.h"
 #include "base/toml.h"
 #include "study/study.h"
 
 namespace lockstep {
 
-// The tables of a study's file that describe what is shown and compared: [[published]],
-// [[figures]],
-// [[grids]], [[claims]]. Each throws a UserError that names the line.
 using Keys = std::vector<std::pair<std::string, TomlValue>>;
+
+// Sections of the file. [quick] may contain the same ones.
+struct Sections {
+  std::map<std::string, TomlValue> plain;  // by key
+  Keys set, grid;
+  std::map<int, Keys> points, published, figures, grids, claims;
+};
 
 constexpr std::string_view label_key = "label", reference_key = "reference";
 
+// The tables of a study's file that describe what is shown and compared: [[published]],
+// [[figures]],
+// [[grids]], [[claims]]. Each throws a UserError that names the line.
 PublishedPoint published_of(const Keys& keys);
 FigureSpec figure_of(const Keys& keys);
 GridSpec grid_of(const Keys& keys);

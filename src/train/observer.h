@@ -48,6 +48,7 @@ struct StepReport {
 
 struct EpochReport {
   int64_t epoch = 0;
+  double epochs_done = 0;  // fractional if the run ended within the epoch
   int64_t global_step = 0;
   double loss = 0, accuracy = 0;  // over the epoch, while training
   double seconds = 0;             // training only

@@ -226,6 +226,7 @@ EpochReport Trainer::train_epoch() {
   }
   const double samples = static_cast<double>(std::max<int64_t>(1, sums.samples));
   EpochReport report{.epoch = at_.epoch,
+                     .epochs_done = epochs_done(),
                      .global_step = at_.global_step,
                      .loss = sums.loss / samples,
                      .accuracy = accuracy(sums.correct, samples),

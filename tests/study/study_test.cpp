@@ -31,7 +31,7 @@ TEST(Study, AcceptsSinglePointsAndOtherConfigurations) {
   const Study s = parse(
       "config = \"iris-mlp\"\n[[points]]\nlabel = \"a\"\ntrain.batch = \"full\"\n"
       "[[points]]\nconfig = \"mlp-1\"\ndata.workers = 4\n"
-      "[[published]]\nlabel = \"a\"\ntotal_seconds = 0.28\nepochs = 3\n");
+      "[[published]]\nlabel = \"a\"\ntotal_seconds = 0.28\n");
   ASSERT_EQ(s.points.size(), 2u);
   EXPECT_EQ(s.points[0].label, "a");
   EXPECT_EQ(s.points[1].config, "mlp-1");
@@ -102,7 +102,8 @@ TEST(Study, RefusesPublishedValuesOfUnknownPoints) {
 
 TEST(Study, KeepsPublishedValuesAsTheDocumentPrintsThem) {
   const std::string head =
-      "config = \"iris-mlp\"\n[[points]]\nlabel = \"a\"\nseed = 1\n[[published]]\n";
+      "config = \"iris-mlp\"\ncolumns = [\"test_accuracy\", \"gain\"]\n"
+      "[[points]]\nlabel = \"a\"\nseed = 1\n[[published]]\n";
   const Study s = parse(head +
                         "label = \"a\"\ntotal_seconds = \"9,511.60\"\ntest_accuracy = "
                         "\"98.80%\"\ngain = \"9.28 (12.98 by its formula)\"\n"
@@ -115,11 +116,11 @@ TEST(Study, KeepsPublishedValuesAsTheDocumentPrintsThem) {
   EXPECT_EQ(values.at("gain").number, 9.28);
   EXPECT_TRUE(s.published[1].reference);
   expect_says(error(head + "label = \"one GPU\"\ntotal_seconds = \"47.42\"\n"),
-              {"s.toml line 6", "'one GPU'", "reference = true"});
+              {"s.toml line 7", "'one GPU'", "reference = true"});
   for (const char* wrong : {"", "fast", "3 s", "1.2.3", "nan", "%"})
     expect_says(
         error(head + "label = \"a\"\ntotal_seconds = \"" + wrong + "\"\n"),
-        {"s.toml line 7", "total_seconds is '" + std::string(wrong), "a number was expected"});
+        {"s.toml line 8", "total_seconds is '" + std::string(wrong), "a number was expected"});
 }
 
 TEST(Study, PlacesPointsOnNodes) {
@@ -132,6 +133,59 @@ TEST(Study, PlacesPointsOnNodes) {
   expect_says(error("config = \"iris-mlp\"\n[[points]]\nnodes = 2\n"), {"simulate_on"});
   expect_says(error("config = \"iris-mlp\"\n[set]\nnodes = 2\n[[points]]\nseed = 1\n"),
               {"s.toml line 3", "nodes"});
+}
+
+TEST(Study, RefusesUnknownColumnsWithTheirLine) {
+  const std::string head = "config = \"iris-mlp\"\n", grid = "[grid]\nseed = [1, 2]\n";
+  const auto unknown = [](const std::string& text, const char* line, const char* name) {
+    expect_says(error(text), {line, name, "expected one of"});
+  };
+  unknown(head + "columns = [\"xyzzy\"]\n" + grid, "line 2", "'xyzzy'");
+  unknown(head + "time = \"xyzzy\"\n" + grid, "line 2", "'xyzzy'");
+  unknown(head + "scale = \"xyzzy\"\n" + grid, "line 2", "\"xyzzy\"");
+  unknown(head + grid + "[[published]]\nlabel = \"seed=1\"\nxyzzy = \"1\"\n", "line 6", "'xyzzy'");
+  unknown(head + grid + "[[figures]]\nname = \"f\"\ntitle = \"F\"\ncolumns = \"xyzzy\"\n", "line 7",
+          "'xyzzy'");
+  unknown(head + grid +
+              "[[grids]]\nname = \"g\"\ntitle = \"G\"\nrows = \"seed\"\ncolumns = \"seed\"\n"
+              "value = \"xyzzy\"\n",
+          "line 5", "'xyzzy'");
+  unknown(head + grid +
+              "[[claims]]\ntext = \"t\"\ncolumn = \"xyzzy\"\npoint = \"seed=1\"\nat_most = 1\n",
+          "line 5", "'xyzzy'");
+  expect_says(error(head + "simulate_on = \"1gbe-4x9\"\n" + grid), {"line 2", "1gbe-4x8"});
+}
+
+TEST(Study, RefusesWhatWouldNotBeShown) {
+  const std::string text = "config = \"iris-mlp\"\n[grid]\nseed = [1, 2]\n";
+  const std::string row = "[[published]]\nlabel = \"seed=1\"\n";
+  expect_says(error(text + row), {"line 5", "no values"});
+  expect_says(error(text + row + "gain = \"1\"\n"), {"line 6", "gain would not be shown"});
+  expect_says(error(text + row + "total_seconds = \"1\"\n" + row + "total_seconds = \"2\"\n"),
+              {"line 8", "a second [[published]]"});
+  expect_says(error(text + row + "total_seconds = \"1\"\nreference = true\n"),
+              {"line 5", "is a point of this study"});
+  const std::string figure =
+      "[[figures]]\nname = \"f\"\ntitle = \"F\"\ncolumns = \"total_seconds\"\n";
+  EXPECT_EQ(parse(text + figure).figures[0].x, "");
+  expect_says(error(text + figure + figure), {"line 9", "called 'f'"});
+  expect_says(error(text + "[quick]\nset.train.epoch = 1\n"), {"line 5", "train.epochs"});
+  expect_says(error("simulate_beyond = 2\n" + text), {"line 1", "simulate_on"});
+  expect_says(error(text + "[[points]]\nnodes = 2\n"), {"line 5", "simulate_on"});
+}
+
+TEST(Study, RefusesContradictoryBaselines) {
+  const std::string head = "config = \"iris-mlp\"\ncolumns = [\"speed_up\"]\n";
+  const std::string points =
+      "[[points]]\nlabel = \"a\"\nparallel.ranks = 1\ndevice.threads = 1\n"
+      "[[points]]\nlabel = \"b\"\nparallel.ranks = 1\ndevice.threads = 2\n";
+  const std::string two = "[[points]]\nlabel = \"c\"\nparallel.ranks = 2\n";
+  expect_says(error(head + points + two), {"line 8", "'a' and 'b'", "baseline of 'c'"});
+  EXPECT_EQ(parse(head + points + two + "device.threads = 2\n").points.size(), 3u);
+  EXPECT_EQ(parse("config = \"iris-mlp\"\n" + points + two).points.size(), 3u);
+  expect_says(
+      error(head + "[[points]]\nlabel = \"a\"\nseed = 1\n[[points]]\nlabel = \"b\"\nseed = 1\n"),
+      {"line 7", "'b' has the same settings as 'a'"});
 }
 
 TEST(Study, RefusesFiguresAndGridsWithoutPoints) {
@@ -152,7 +206,7 @@ TEST(Study, RefusesFiguresAndGridsWithoutPoints) {
               {"no points"});
   expect_says(error(head + "[[figures]]\nname = \"f\"\ntitle = \"F\"\ncolums = \"x\"\n"),
               {"s.toml line 8", "'columns'"});
-  expect_says(error(head + "[[figures]]\nname = \"f\"\nx = \"seed\"\ncolumns = \"a\"\n"),
+  expect_says(error(head + "[[figures]]\nname = \"f\"\nx = \"seed\"\ncolumns = \"gain\"\n"),
               {"'title' is missing"});
   const std::string grid =
       "[[grids]]\nname = \"g\"\ntitle = \"G\"\nrows = \"train.batch\"\n"

@@ -9,7 +9,8 @@ namespace lockstep {
 namespace {
 
 constexpr double width = figure_width, height = figure_height;
-constexpr double left = 76, right = 20, top = 40, bottom = 112;
+constexpr double left = 76, right = 20, top = 40;
+constexpr double legend_row = 16, below_axis = 80;
 
 struct Colour {
   double r, g, b;
@@ -57,10 +58,11 @@ class Drawing {
     canvas_.colour(1, 1, 1);
     cairo_rectangle(c_, 0, 0, width, height);
     cairo_fill(c_);
+    bottom_ = below_axis + legend_row * static_cast<double>(legend(false));
     find_range();
     axes();
     for (size_t s = 0; s < f_.series.size(); ++s) bars() ? draw_bars(s) : draw_curve(s);
-    legend();
+    legend(true);
   }
 
  private:
@@ -87,7 +89,8 @@ class Drawing {
     }
     widen(low_y_, high_y_, 1);
     const double margin = (high_y_ - low_y_) * 0.08;
-    high_y_ += margin;
+    const bool is_share = f_.y_label.ends_with("%") && high_y_ <= 100;
+    high_y_ = is_share ? std::min(100.0, high_y_ + margin) : high_y_ + margin;
     if (!f_.from_zero) low_y_ -= margin;
   }
   // Widens a range that is empty, or tiny compared to its ends, so that it can be divided by.
@@ -105,7 +108,7 @@ class Drawing {
     const double share = f_.logarithmic ? (std::log(value) - std::log(low_y_)) /
                                               (std::log(high_y_) - std::log(low_y_))
                                         : (value - low_y_) / (high_y_ - low_y_);
-    return height - bottom - share * (height - top - bottom);
+    return height - bottom_ - share * (height - top - bottom_);
   }
   std::vector<double> marks_of_y() const {
     if (!f_.logarithmic) return ticks(low_y_, high_y_, 5);
@@ -129,11 +132,11 @@ class Drawing {
       canvas_.text(left - 8, y(value) + 4, fmt::format("{:.4g}", value), 12, 1);
     }
     canvas_.colour(0.2, 0.2, 0.2);
-    canvas_.line(left, height - bottom, width - right, height - bottom);
+    canvas_.line(left, height - bottom_, width - right, height - bottom_);
     if (bars()) {
       for (size_t i = 0; i < f_.names.size(); ++i) {
         const bool many = f_.names.size() > 4;
-        canvas_.text(x(static_cast<double>(i)), height - bottom + 16,
+        canvas_.text(x(static_cast<double>(i)), height - bottom_ + 16,
                      canvas_.fitted(f_.names[i], many ? 10 : 11, many ? 110 : 130), many ? 10 : 11,
                      many ? 1 : 0.5, many ? -0.35 : 0);
       }
@@ -145,12 +148,12 @@ class Drawing {
       marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
       if (marks.size() > 10) marks = ticks(low_x_, high_x_, 6);
       for (const double value : marks)
-        canvas_.text(x(value), height - bottom + 18, fmt::format("{:.4g}", value), 12, 0.5);
+        canvas_.text(x(value), height - bottom_ + 18, fmt::format("{:.4g}", value), 12, 0.5);
     }
     canvas_.text(width / 2, 22, canvas_.fitted(f_.title, 15, width - 20), 15, 0.5);
     if (!bars())
-      canvas_.text((left + width - right) / 2, height - bottom + 38, f_.x_label, 13, 0.5);
-    canvas_.text(18, (top + height - bottom) / 2, f_.y_label, 13, 0.5, -M_PI / 2);
+      canvas_.text((left + width - right) / 2, height - bottom_ + 38, f_.x_label, 13, 0.5);
+    canvas_.text(18, (top + height - bottom_) / 2, f_.y_label, 13, 0.5, -M_PI / 2);
   }
 
   // Published series have the colour of the series that they follow.
@@ -246,7 +249,7 @@ class Drawing {
     for (const Figure::Point& p : f_.series[s].points) {
       const Colour& c = colour_of(s);
       const double from = x(p.x) + (static_cast<double>(s) - count / 2) * each;
-      const double base = f_.logarithmic ? height - bottom : y(std::max(0.0, low_y_));
+      const double base = y(std::max(0.0, low_y_));
       cairo_set_line_width(c_, 1.5);
       cairo_rectangle(c_, from + 1, std::min(y(p.y), base), each - 2, std::abs(base - y(p.y)));
       const RunKind kind = p.kind.value_or(RunKind::measured);
@@ -266,33 +269,50 @@ class Drawing {
     });
   }
 
-  // Two rows of names, and one that explains the markers.
-  void legend() {
-    double at = left, row = height - 46;
+  // Rows of names, and one that explains the markers. Returns the number of rows of names.
+  int legend(bool draws) {
+    int rows = 1;
+    double at = left;
+    const double first = height - bottom_ + below_axis - 14;
     for (size_t s = 0; s < f_.series.size(); ++s) {
       const std::string name = canvas_.fitted(f_.series[s].name, 12, 240);
-      const double wide = 15 + canvas_.width_of(name, 12) + 18;
-      const bool first_row = row < height - 31, is_last = s + 1 == f_.series.size();
-      if (first_row && at > left && at + wide > width - right) {
+      const double wide = 24 + canvas_.width_of(name, 12) + 18;
+      if (at > left && at + wide > width - right) {
+        if (rows == most_rows) {
+          if (draws)
+            canvas_.text(at, first + legend_row * (rows - 1),
+                         fmt::format("and {} more", f_.series.size() - s), 12, 0);
+          break;
+        }
         at = left;
-        row += 16;
+        ++rows;
       }
-      canvas_.colour(0.2, 0.2, 0.2);
-      if (!first_row && at > left && at + wide > width - right - (is_last ? 0 : 90)) {
-        canvas_.text(at, row, fmt::format("and {} more", f_.series.size() - s), 12, 0);
-        break;
-      }
-      canvas_.text(at + 15, row, name, 12, 0);
-      use_colour(s);
-      cairo_set_line_width(c_, 1.5);
-      if (f_.series[s].published) {
-        diamond(at + 5, row - 4);
-      } else {
-        cairo_rectangle(c_, at, row - 9, 10, 10);
-        f_.series[s].dashed ? cairo_stroke(c_) : cairo_fill(c_);
-      }
+      if (draws) name_series(s, name, at, first + legend_row * (rows - 1));
       at += wide;
     }
+    if (draws) explain_markers();
+    return rows;
+  }
+
+  void name_series(size_t s, const std::string& name, double at, double row) {
+    canvas_.colour(0.2, 0.2, 0.2);
+    canvas_.text(at + 24, row, name, 12, 0);
+    use_colour(s);
+    cairo_set_line_width(c_, 1.5);
+    if (f_.series[s].dashed) {
+      const double dashes[] = {6, 3};
+      cairo_set_dash(c_, dashes, 2, 0);
+      canvas_.line(at, row - 4, at + 20, row - 4);
+      cairo_set_dash(c_, nullptr, 0, 0);
+    } else if (f_.series[s].published) {
+      diamond(at + 12, row - 4);
+    } else {
+      cairo_rectangle(c_, at + 7, row - 9, 10, 10);
+      cairo_fill(c_);
+    }
+  }
+
+  void explain_markers() {
     std::string signs;
     for (const RunKind kind : {RunKind::emulated, RunKind::oversubscribed})
       if (has(kind)) signs += (signs.empty() ? "hollow: " : " or ") + std::string(kind_name(kind));
@@ -307,6 +327,9 @@ class Drawing {
   const Figure f_;
   Canvas& canvas_;
   cairo_t* c_;
+  static constexpr int most_rows = 6;
+
+  double bottom_ = below_axis + legend_row;  // below the x axis
   double low_x_ = 0, high_x_ = 1, low_y_ = 0, high_y_ = 1;
 };
 

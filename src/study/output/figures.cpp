@@ -43,6 +43,7 @@ void use_logarithm_if_wide(Figure& figure) {
       most = std::max(most, p.y);
     }
   figure.logarithmic = least > 0 && most > widest_linear * least;
+  if (figure.logarithmic && !figure.names.empty()) figure.from_zero = false;  // bars need a zero
 }
 
 // The curves of a figure. Points of a curve that have the same x are drawn as separate curves.
@@ -63,7 +64,7 @@ class Curves {
       // The published curve follows ours, whose colour it has.
       for (Figure::Series& series : ours) {
         const auto same = std::find_if(published.begin(), published.end(), [&](const auto& other) {
-          return other.name == series.name + ", published";
+          return other.name == published_name(series.name);
         });
         figure.series.push_back(std::move(series));
         if (same == published.end()) continue;
@@ -72,6 +73,7 @@ class Curves {
       }
       for (Figure::Series& series : published) figure.series.push_back(std::move(series));
       if (spec_.ideal == Ideal::flat) add_flat(figure);
+      add_references(column, figure);
     }
     for (Figure::Series& series : figure.series)
       std::sort(series.points.begin(), series.points.end(),
@@ -92,7 +94,11 @@ class Curves {
   std::string name_of(const PointResult& p, const ColumnKind& column) const {
     std::string name = curve_of(r_, p.point, spec_.x, spec_.where);
     if (spec_.columns.size() > 1) name = column.title + (name.empty() ? "" : ", " + name);
-    return name.empty() ? "Lockstep" : name;
+    return name.empty() ? own_name : name;
+  }
+
+  static std::string published_name(const std::string& name) {
+    return name == own_name ? "published" : name + ", published";
   }
 
   static void add_to(std::vector<Figure::Series>& all, const std::string& name, bool published,
@@ -126,8 +132,26 @@ class Curves {
     }
     if (const auto value = published_number(r_, p.point, column.name)) {
       const double y = *value * scale;
-      add_to(published, name + ", published", true, p.point.label + ", published",
+      add_to(published, published_name(name), true, published_name(p.point.label),
              {*x, y, y, y, std::nullopt});
+    }
+  }
+
+  // Published values of what is not run here have no x: a level.
+  void add_references(const std::string& column, Figure& figure) const {
+    double least = 1e300, most = -1e300;
+    for (const Figure::Series& series : figure.series)
+      for (const Figure::Point& p : series.points) {
+        least = std::min(least, p.x);
+        most = std::max(most, p.x);
+      }
+    for (const PublishedPoint& p : r_.study.published) {
+      const auto found = p.values.find(column);
+      if (!p.reference || found == p.values.end() || least > most) continue;
+      const double y = found->second.number * scale_of_axis(column_named(column));
+      Figure::Series level{.name = p.label + ", published", .points = {}, .published = true};
+      for (const double x : {least, most}) level.points.push_back({x, y, y, y, std::nullopt});
+      figure.series.push_back(std::move(level));
     }
   }
 
@@ -143,6 +167,8 @@ class Curves {
       ideal.points.push_back({x, first->y, first->y, first->y, std::nullopt});
     figure.series.push_back(std::move(ideal));
   }
+
+  static constexpr const char* own_name = "Lockstep";
 
   const StudyResults& r_;
   const FigureSpec& spec_;
@@ -197,7 +223,8 @@ void add_ideal_speed_up(Figure& figure) {
   figure.series.push_back(std::move(ideal));
 }
 
-Figure bars(const StudyResults& r, const std::string& column, const std::string& title) {
+Figure bars(const StudyResults& r, const std::string& column, const std::string& title,
+            const Selection& where = {}) {
   const ColumnKind kind = column_named(column);
   const double scale = scale_of_axis(kind);
   Figure figure{.title = title,
@@ -210,7 +237,7 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
   for (const PointResult& p : r.points) {
     const auto found = p.values.find(column);
     const auto theirs = published_number(r, p.point, column);
-    if (found == p.values.end() && !theirs) continue;
+    if ((found == p.values.end() && !theirs) || !is_selected(p.point, where)) continue;
     const auto at = static_cast<double>(figure.names.size());
     if (found != p.values.end()) {
       const Spread& s = found->second;
@@ -234,14 +261,24 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
   return figure;
 }
 
+Figure figure_of(const StudyResults& r, const FigureSpec& spec) {
+  const bool is_bars = spec.curve.empty() && spec.x.empty();
+  Figure figure = !spec.curve.empty() ? curve_of_runs(r, spec)
+                  : is_bars           ? bars(r, spec.columns.front(), spec.title, spec.where)
+                                      : Curves(r, spec).draw();
+  // Accuracies are close to each other: the axis begins where they do.
+  if (is_bars) figure.from_zero = !column_named(spec.columns.front()).percentage;
+  use_logarithm_if_wide(figure);
+  return figure;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& r) {
   std::vector<std::pair<std::string, Figure>> all;
   for (const FigureSpec& spec : r.study.figures) {
-    Figure figure = spec.curve.empty() ? Curves(r, spec).draw() : curve_of_runs(r, spec);
-    if (spec.curve.empty()) use_logarithm_if_wide(figure);
-    if (!figure.series.empty()) all.emplace_back(spec.name, std::move(figure));
+    all.emplace_back(spec.name, figure_of(r, spec));
+    if (all.back().second.series.empty()) all.pop_back();
   }
   const bool scales = has_scale(r);
   if (r.study.figures.empty()) {
@@ -255,7 +292,9 @@ std::vector<std::pair<std::string, Figure>> results_figures(const StudyResults& 
       all.back().second.note = scaling.note;
     }
   }
-  // Accuracies are close to each other: the axis begins where they do.
+  const bool has_own = std::any_of(all.begin(), all.end(),
+                                   [](const auto& figure) { return figure.first == "accuracy"; });
+  if (has_own) return all;
   for (const char* accuracy : {"test_accuracy", "fold_accuracy", "precision_at_10"}) {
     const auto& columns = r.study.columns;
     if (std::find(columns.begin(), columns.end(), accuracy) == columns.end()) continue;

@@ -79,14 +79,18 @@ std::vector<TestedClaim> test_claims(const StudyResults& results) {
 
 Table claims_table(const std::vector<StudyResults>& studies) {
   Table table{.caption = "Claims of the documents",
-              .head = {"study", "claim", "verdict", "published", "ours", "why"},
+              .head = {"study", "claim", "of", "verdict", "published", "ours", "why"},
               .rows = {},
               .note = "A claim is tested with the bound that its study's file states."};
   for (const StudyResults& results : studies)
     for (const TestedClaim& test : test_claims(results)) {
-      const bool shows_why = test.verdict == Verdict::differs;
-      table.rows.push_back({results.study.name, test.claim->text, test.verdict_text(),
-                            test.claim->published, test.ours, shows_why ? test.claim->why : ""});
+      std::string why;
+      if (test.verdict == Verdict::differs) why = test.claim->why;
+      if (why.empty() && test.verdict == Verdict::differs && test.other_settings)
+        why = "not the document's settings";
+      table.rows.push_back({results.study.name, test.claim->text,
+                            test.claim->ours ? "Lockstep" : "the document", test.verdict_text(),
+                            test.claim->published, test.ours, why});
     }
   const bool quick = std::ranges::any_of(
       studies, [](const StudyResults& r) { return !note_on_published(r).empty(); });
@@ -100,6 +104,7 @@ std::string claims_json(const std::vector<StudyResults>& studies) {
     for (const TestedClaim& test : test_claims(results))
       all.push_back({{"study", results.study.name},
                      {"claim", test.claim->text},
+                     {"of", test.claim->ours ? "Lockstep" : "the document"},
                      {"published", test.claim->published},
                      {"expected", test.expected},
                      {"ours", test.ours},

@@ -1,6 +1,7 @@
 #include "study/results/columns.h"
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/nearest.h"
 #include "report/numbers.h"
 
@@ -27,7 +28,18 @@ const std::vector<ColumnKind>& known_columns() {
       {"fold_seconds", "fold s", "all folds, added up"},
       {"precision_at_10", "precision@10", "hidden follows among ten recommended"},
       {"recall_at_10", "recall@10", "of the hidden follows among ten recommended"},
+      {"test_perplexity", "test perplexity", "on the test part"},
+      {"validation_perplexity", "validation perplexity", "on the validation part"},
+      {"first_loss", "first loss", "of the first step"},
+      {"epochs", "epochs", "that were trained"},
+      {"best_epoch", "best epoch", "by validation loss"},
+      {"parameters", "parameters", "of the network"},
+      {"global_batch", "global batch", "samples per step of all ranks"},
       {"peak_memory_bytes", "peak bytes", "memory of rank 0"},
+      {"parallel.gradient_bytes_per_step", "bytes per step", "of gradients, per rank"},
+      {"parallel.imbalance", "imbalance", "computing of the slowest rank above the mean", true},
+      {"parallel.loading_share", "loading", "waiting for samples", true},
+      {"parallel.hidden_communication_share", "hidden communication", "by the backward pass", true},
       {"parallel.exposed_communication_share", "communication", "not hidden", true},
       {"parallel.waiting_share", "waiting", "for other ranks", true},
       {"parallel.computing_share", "computing", "", true},
@@ -57,8 +69,8 @@ void check_column(const std::string& name, const std::string& source) {
     if (column.name == name) return;
     names.push_back(column.name);
   }
-  if (const std::string close = nearest(name, names); !close.empty())
-    throw UserError("{}: there is no column '{}'; did you mean '{}'?", source, name, close);
+  throw UserError("{}: there is no column '{}'; {}", source, printable(name),
+                  suggestion(name, names));
 }
 
 }  // namespace lockstep

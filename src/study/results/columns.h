@@ -19,11 +19,10 @@ struct ColumnKind {
 };
 
 const std::vector<ColumnKind>& known_columns();
-// Any other number of summary.json is a column too, named by its path with dots.
 ColumnKind column_named(const std::string& name);
 // A value as tables show it.
 std::string value_text(double value, const ColumnKind& column);
-// Throws a UserError for an unknown name that is close to a known one.
+// Throws a UserError for an unknown name.
 void check_column(const std::string& name, const std::string& source);
 
 }  // namespace lockstep

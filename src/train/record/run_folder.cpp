@@ -231,7 +231,7 @@ void RunFolder::evaluated(const EvaluationReport& r) {
 void RunFolder::epoch_done(const EpochReport& r) {
   MetricsLine line;
   line.add("train/global_step", r.global_step)
-      .add("train/epoch", r.epoch)
+      .add("train/epoch", r.epochs_done)
       .add("train/epoch_loss", r.loss)
       .add("train/accuracy", r.accuracy)
       .add("train/grad_norm", r.gradient_norm)
@@ -274,7 +274,7 @@ std::string summary_json(const Summary& s) {
   json["test_accuracy"] = s.test ? Json(s.test->accuracy) : Json();
   if (s.test && s.test->answers > 1) json["test_perplexity"] = std::exp(s.test->loss);
   for (const NamedFigure& figure : s.figures) json[figure.name] = figure.value;
-  json["read_seconds"] = s.read_seconds;
+  json["read_seconds"] = s.simulated ? Json() : Json(s.read_seconds);
   json["gradient_seconds"] = s.gradient_seconds;
   json["epoch_seconds"] = s.epoch_seconds;
   json["total_seconds"] = s.total_seconds;

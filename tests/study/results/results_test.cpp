@@ -104,11 +104,17 @@ TEST_F(Results, DrawPublishedValuesNextToOurs) {
   const StudyResults r = collect_results(study_, folder());
   const auto figures = results_figures(r);
   const Figure& time = figures[0].second;
-  ASSERT_EQ(time.series.size(), 2u);
+  ASSERT_EQ(time.series.size(), 3u);
   EXPECT_FALSE(time.series[0].published);
   EXPECT_TRUE(time.series[1].published);
+  EXPECT_EQ(time.series[1].name, "published");
   EXPECT_EQ(time.series[1].points.size(), 1u);
   EXPECT_EQ(time.series[1].points[0].y, 100);
+  EXPECT_EQ(time.series[2].name, "one GPU, published");  // has no x: a level
+  EXPECT_TRUE(time.series[2].published);
+  ASSERT_EQ(time.series[2].points.size(), 2u);
+  EXPECT_EQ(time.series[2].points[0].y, 47.42);
+  EXPECT_EQ(time.series[2].points[1].x, 2);
   EXPECT_FALSE(time.logarithmic);  // 6 to 100
   EXPECT_FALSE(figures.back().second.from_zero);
   const Table made = results_table(r);

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "study/study_parts.h"
+
+namespace lockstep {
+
+// Checks of a study's file beyond single values. Each throws a UserError that names the line.
+
+// The key that varies along a curve: a setting, or one of a point's other keys.
+void check_scale(const std::string& key, const std::string& where);
+// The name of a cluster that comes with the program, or a file.
+void check_cluster(const std::string& name, const std::string& where);
+// Points exist, and have different names.
+void check_points(const Study& study, const Sections& all, const std::string& source);
+// What is compared, drawn and simulated belongs to points that the study has.
+void check_full_study(const Study& study, const Sections& all);
+
+}  // namespace lockstep
