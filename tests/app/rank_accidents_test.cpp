@@ -148,9 +148,9 @@ TEST_F(RanksOfAProgram, KeepAModelWhenTrainingDiverges) {
 TEST_F(RanksOfAProgram, AnEarlySignalIsNotLost) {
   Process process(program(train({"--out", "run", "--ranks", "2", "--set", "train.epochs=1000000"})),
                   folder());
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  std::this_thread::sleep_for(std::chrono::milliseconds(30 * slowdown));
   process.signal(SIGTERM);
-  const Ended ended = process.wait(std::chrono::seconds(20));
+  const Ended ended = process.wait(std::chrono::seconds(20 * slowdown));
   EXPECT_EQ(ended.code, 0) << ended.err;
 }
 

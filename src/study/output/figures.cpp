@@ -30,6 +30,12 @@ std::optional<double> published_number(const StudyResults& r, const StudyPoint& 
   return found == published->values.end() ? std::nullopt : std::optional(found->second.number);
 }
 
+// Whether some runs have the settings that values were published for.
+bool is_comparable(const StudyResults& r) {
+  return std::any_of(r.points.begin(), r.points.end(),
+                     [](const PointResult& p) { return p.point.differs.empty(); });
+}
+
 std::string axis_name(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 // Fractions are drawn as percentages.
@@ -147,7 +153,7 @@ class Curves {
       }
     for (const PublishedPoint& p : r_.study.published) {
       const auto found = p.values.find(column);
-      if (!p.reference || found == p.values.end() || least > most) continue;
+      if (!p.reference || found == p.values.end() || least > most || !is_comparable(r_)) continue;
       const double y = found->second.number * scale_of_axis(column_named(column));
       Figure::Series level{.name = p.label + ", published", .points = {}, .published = true};
       for (const double x : {least, most}) level.points.push_back({x, y, y, y, std::nullopt});
@@ -252,7 +258,7 @@ Figure bars(const StudyResults& r, const std::string& column, const std::string&
   }
   for (const PublishedPoint& p : r.study.published) {
     const auto found = p.values.find(column);
-    if (!p.reference || found == p.values.end()) continue;
+    if (!p.reference || found == p.values.end() || !is_comparable(r)) continue;
     const double y = found->second.number * scale;
     published.points.push_back({static_cast<double>(figure.names.size()), y, y, y, std::nullopt});
     figure.names.push_back(p.label);
@@ -267,7 +273,10 @@ Figure figure_of(const StudyResults& r, const FigureSpec& spec) {
                   : is_bars           ? bars(r, spec.columns.front(), spec.title, spec.where)
                                       : Curves(r, spec).draw();
   // Accuracies are close to each other: the axis begins where they do.
-  if (is_bars) figure.from_zero = !column_named(spec.columns.front()).percentage;
+  if (spec.curve.empty())
+    figure.from_zero =
+        !std::all_of(spec.columns.begin(), spec.columns.end(),
+                     [](const std::string& column) { return column_named(column).percentage; });
   use_logarithm_if_wide(figure);
   return figure;
 }
