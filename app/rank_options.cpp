@@ -6,6 +6,7 @@
 #include "job/hosts.h"
 #include "job/launch.h"
 #include "job/ranks.h"
+#include "parallel/mesh/mesh.h"
 #include "parallel/strategy.h"
 
 namespace lockstep {
@@ -13,6 +14,8 @@ namespace lockstep {
 void add_rank_options(CLI::App& verb, RankOptions& options) {
   verb.add_option("--ranks", options.ranks, "same as --set parallel.ranks=N")
       ->check(CLI::Range(1, 100000));
+  verb.add_option("--mesh", options.mesh,
+                  "how ranks divide the network: data=2,pipeline=4 (replicas, stages of each)");
   verb.add_option("--backend", options.backend, "run ranks as MPI processes or as threads")
       ->check(CLI::IsMember(all_texts<Backend>()));
   verb.add_option("--affinity", options.affinity,
@@ -26,6 +29,7 @@ void add_rank_options(CLI::App& verb, RankOptions& options) {
 
 void apply(const RankOptions& options, RunConfig& config) {
   if (options.ranks > 0) config.parallel.ranks = options.ranks;
+  if (!options.mesh.empty()) set_mesh(config.parallel, options.mesh);
   if (!options.backend.empty()) config.parallel.backend = *from_text<Backend>(options.backend);
   if (!options.affinity.empty()) config.parallel.affinity = options.affinity;
   const int started = mpi_job_size();

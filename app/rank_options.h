@@ -5,10 +5,10 @@
 
 namespace lockstep {
 
-// --ranks, --backend, --affinity, --hosts and --cluster.
+// --ranks, --mesh, --backend, --affinity, --hosts and --cluster.
 struct RankOptions {
   int64_t ranks = 0;
-  std::string backend, affinity, hosts, cluster;
+  std::string mesh, backend, affinity, hosts, cluster;
 };
 void add_rank_options(CLI::App& verb, RankOptions& options);
 // With --hosts or --cluster, starts the ranks there and does not return.

@@ -39,7 +39,7 @@ Shape input_shape(const RunConfig& config, const std::string& given) {
 RankMemory memory_of(const RunConfig& config, const Network& network) {
   const int64_t all = std::max<int64_t>(1, global_batch(config, 1 << 20, config.parallel.ranks));
   const int64_t rows = (all + config.parallel.ranks - 1) / config.parallel.ranks;
-  return training_memory(config, network, micro_batch_rows(config.train, rows));
+  return training_memory(config, network, micro_batch_rows(config, rows));
 }
 
 struct LayerRow {

@@ -135,6 +135,41 @@ std::optional<Target> target_of(const TrainConfig& config) {
   return Target{*metric, value};
 }
 
+namespace {
+
+void check_pipeline(const RunConfig& config, const StrategyTraits& traits) {
+  const ParallelConfig& p = config.parallel;
+  if (p.chunks > 1 && p.schedule != Schedule::interleaved)
+    throw UserError(
+        "parallel.chunks = {} needs parallel.schedule = \"interleaved\"; with \"{}\" a stage holds "
+        "one part of the network",
+        p.chunks, to_text(p.schedule));
+  if (p.pipeline == 1) {
+    if (p.schedule == Schedule::interleaved)
+      throw UserError(
+          "parallel.schedule = \"interleaved\" needs a pipeline of several stages; use e.g. --mesh "
+          "pipeline=2");
+    return;
+  }
+  check(PipelineShape{.schedule = p.schedule,
+                      .stages = static_cast<int>(p.pipeline),
+                      .chunks = p.chunks_per_stage(),
+                      .micro_batches = p.micro_batches > 0 ? p.micro_batches : 4 * p.pipeline});
+  if (!traits.splits_networks)
+    throw UserError(
+        "parallel.pipeline = {} is not possible with strategy \"{}\", in which a rank works with "
+        "all weights; use \"all-reduce\", \"reduce-broadcast\" or \"average-weights\"",
+        p.pipeline, p.strategy);
+  if (is_lbfgs(config.optimizer) || config.optimizer.norm_penalty > 0)
+    throw UserError(
+        "parallel.pipeline = {} is not possible with {}, which computes the gradients of a step "
+        "several times; leave one of them out",
+        p.pipeline,
+        is_lbfgs(config.optimizer) ? "optimizer.name = \"lbfgs\"" : "optimizer.norm_penalty");
+}
+
+}  // namespace
+
 void check(const RunConfig& config) {
   expect_name(config.name, "name");
   const bool validates = config.data.validation > 0 || !config.data.split_column.empty();
@@ -206,6 +241,7 @@ void check(const RunConfig& config) {
           "optimizer.norm_penalty is not possible with parallel.compress = \"top-k\", which sends "
           "a part of each gradient later; use \"bf16\" or \"fp16\"");
   }
+  check_pipeline(config, traits);
   constexpr int64_t most_servers = ArenaPart::all_blocks;
   if (traits.deals_portions && p.servers > most_servers)
     throw UserError("parallel.servers = {} is too many for strategy \"{}\"; use at most {}",

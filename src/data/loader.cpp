@@ -10,7 +10,11 @@ namespace lockstep {
 
 BatchLoader::BatchLoader(const Dataset& dataset, int64_t batch, uint64_t seed, bool shuffle,
                          int workers)
-    : dataset_(dataset), batch_(batch), seed_(seed), shuffle_(shuffle) {
+    : dataset_(dataset),
+      batch_(batch),
+      seed_(seed),
+      shuffle_(shuffle),
+      thread_count_(static_cast<size_t>(std::max(0, workers))) {
   if (batch < 0) throw UserError("batch size {} is invalid; expected 0 (all) or more", batch);
   if (workers < 0 || workers > 256)
     throw UserError("data.workers = {} is not possible; expected 0 to 256", workers);
@@ -18,8 +22,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, int64_t batch, uint64_t seed, b
   if (batch_ == 0 || batch_ > dataset.size()) batch_ = dataset.size();
   batches_ = (dataset.size() + batch_ - 1) / batch_;
   delivered_ = prepared_ = batches_;  // nothing to do before the first start_epoch
-  // One slot for the caller, one per worker, one for a finished batch.
-  ring_.resize(workers == 0 ? 1 : static_cast<size_t>(workers + 2));
+  hold(1);
   try {
     for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
   } catch (...) {  // not all threads could be started: end those that run
@@ -37,6 +40,14 @@ void BatchLoader::stop() {
   }
   to_prepare_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+void BatchLoader::hold(int64_t batches) {
+  const std::lock_guard lock(mutex_);
+  ENSURE(batches >= 1 && busy_ == 0 && prepared_ == batches_);
+  held_ = batches;
+  // Beside those of the caller one per worker, and one for a finished batch.
+  ring_.resize(static_cast<size_t>(held_) + (thread_count_ == 0 ? 0 : thread_count_ + 1));
 }
 
 void BatchLoader::start_epoch(int64_t epoch) {
@@ -71,15 +82,16 @@ const Batch* BatchLoader::next() {
     to_deliver_.wait(lock, [&] { return slot.ready; });
     slot.ready = false;
   }
-  ++delivered_;  // releases the batch of the previous call: its slot may be filled again
+  ++delivered_;  // releases the oldest held batch: its slot may be filled again
   to_prepare_.notify_one();
   if (slot.error) std::rethrow_exception(std::exchange(slot.error, nullptr));
   return &slot.batch;
 }
 
 bool BatchLoader::may_prepare() const {
-  // The caller may still use the slot of batch delivered_ - 1.
-  return prepared_ < batches_ && prepared_ < delivered_ - 1 + static_cast<int64_t>(ring_.size());
+  // The caller may still use the slots of the batches before delivered_.
+  return prepared_ < batches_ &&
+         prepared_ < delivered_ - held_ + static_cast<int64_t>(ring_.size());
 }
 
 void BatchLoader::work() {

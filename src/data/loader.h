@@ -27,8 +27,11 @@ class BatchLoader {
   // The same with the given rows and their order, in batches of the given sizes.
   void start(std::vector<int64_t> rows, const std::vector<int64_t>& sizes);
 
-  // The next batch, valid until the next call; nullptr at the end of the epoch. Throws the
-  // exception that preparing this batch threw.
+  // Batches stay valid for this number of calls of next() (at first, 1). Call it before start().
+  void hold(int64_t batches);
+
+  // The next batch, valid until the next call (see hold()); nullptr at the end of the epoch. Throws
+  // the exception that preparing this batch threw.
   const Batch* next();
 
  private:
@@ -49,14 +52,16 @@ class BatchLoader {
   int64_t batches_;
   uint64_t seed_;
   bool shuffle_;
+  size_t thread_count_;
   std::vector<int64_t> order_;
   std::vector<int64_t> ends_;  // end of each batch in order_
   std::vector<Slot> ring_;
 
-  // Batches [delivered_, prepared_) of the epoch are in the ring or being prepared. Batch
-  // delivered_ - 1 is in the ring too: the caller may still use it.
+  // Batches [delivered_, prepared_) of the epoch are in the ring or being prepared. The last held_
+  // before them are in the ring too: the caller may still use them.
   std::mutex mutex_;
   std::condition_variable to_prepare_, to_deliver_;
+  int64_t held_ = 1;
   int64_t prepared_ = 0;
   int64_t delivered_ = 0;
   int busy_ = 0;

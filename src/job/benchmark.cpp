@@ -53,14 +53,14 @@ Benchmark run_benchmark(RunConfig config, const HeldBatches& held, double second
   config.parallel = {};
   StepProbe probe(config, held, held.rows, *self, *device, clock);
   probe.initialise();
-  const Sequence& sequence = probe.program().sequence();
+  const Sequence& sequence = probe.sequence();
   Stopwatch watch(clock, sequence);
   const auto watch_step = [&] {  // not counted as a step: listening takes time
-    probe.program().listen(&watch);
+    probe.listen(&watch);
     probe.before_micro_batch([&](int64_t) { watch.restart(); });
     probe.run(1);
     watch.lap("update");
-    probe.program().listen(nullptr);
+    probe.listen(nullptr);
     probe.before_micro_batch(nullptr);
   };
   probe.run(5);
@@ -93,7 +93,7 @@ std::optional<RankBenchmark> run_rank_benchmark(const RunConfig& config, const H
                                                 Device& device) {
   const WallClock clock;
   RankBenchmark result;
-  const int training = training_ranks(config.parallel, ranks.size());
+  const int training = training_ranks(config.parallel, mesh_of(config.parallel, ranks.size()).data);
   const int64_t all = rows_per_step(config, held.samples, training);
   StepProbe probe(config, held, all, ranks, device, clock);
   probe.initialise();

@@ -9,6 +9,7 @@
 #include "data/sources/registry.h"
 #include "job/launch.h"
 #include "os/affinity.h"
+#include "parallel/mesh/mesh.h"
 #include "parallel/strategy.h"
 #include "train/scattered_dataset.h"
 
@@ -70,10 +71,11 @@ void settle_ranks(RunConfig& config) {
   // Ranks that hold only a part of the samples have the same part in every epoch.
   if (holds_parts(config)) config.parallel.parts = Parts::contiguous;
   check(config);
-  const int started = mpi_job_size();
-  if (started == 0) return;
-  config.parallel.ranks = started;
-  config.parallel.backend = Backend::mpi;
+  if (const int started = mpi_job_size(); started > 0) {
+    config.parallel.ranks = started;
+    config.parallel.backend = Backend::mpi;
+  }
+  mesh_of(config.parallel, static_cast<int>(config.parallel.ranks));  // may be impossible
 }
 
 void run_ranks(RunConfig& config, const std::function<void(Communicator&)>& rank_main) {
@@ -121,8 +123,9 @@ const DataSplits& SharedData::get(const RunConfig& config, Communicator& ranks, 
   }
   if (own_part) {
     // Servers need no samples, but reading is collective: they read the last part.
-    const int training = training_ranks(config.parallel, ranks.size());
-    const OwnPart own{std::min(ranks.rank(), training - 1), training,
+    const Mesh mesh = mesh_of(config.parallel, ranks.size());
+    const int training = training_ranks(config.parallel, mesh.data);
+    const OwnPart own{std::min(position_of(mesh, ranks.rank()).data, training - 1), training,
                       [&](const fs::path& path, uint64_t from, std::span<uint8_t> out) {
                         ranks.read_file(path.string(), static_cast<int64_t>(from),
                                         std::as_writable_bytes(out));

@@ -27,16 +27,16 @@ void tell(const ResumedFrom& resumed, const Say& say) {
 
 // With data.workers, the network is made while samples are loaded, if their shape is known. Nothing
 // is made otherwise.
-std::future<std::optional<InitialNetwork>> prepare_network(const RunConfig& config,
-                                                           Device& device) {
+std::future<std::optional<InitialNetwork>> prepare_network(const RunConfig& config, Device& device,
+                                                           const Communicator& ranks) {
   const bool is_possible = config.data.workers > 0 && find_source(config.data.name).shape;
   // An error is thrown by get(): one about the samples comes first.
   return std::async(
       is_possible ? std::launch::async | std::launch::deferred : std::launch::deferred,
-      [&config, &device, is_possible]() -> std::optional<InitialNetwork> {
+      [&config, &device, &ranks, is_possible]() -> std::optional<InitialNetwork> {
         if (!is_possible) return std::nullopt;
         const Source& source = find_source(config.data.name);
-        InitialNetwork made(config, source.shape(config.data), device);
+        InitialNetwork made(config, source.shape(config.data), device, ranks.size(), ranks.rank());
         made.set_weights(config);
         return made;
       });
@@ -103,7 +103,7 @@ std::optional<TrainedRun> TrainingRank::run() {
   const std::string map = bind_rank(config_, ranks_);
   const double start = clock_.seconds();
   const std::unique_ptr<Device> device = make_device(config_.device);
-  std::future<std::optional<InitialNetwork>> network = prepare_network(config_, *device);
+  std::future<std::optional<InitialNetwork>> network = prepare_network(config_, *device, ranks_);
   const DataSplits& data = shared_.get(config_, ranks_, options_.say);
   expect_agreement(config_, data, ranks_);
   Trainer trainer(config_, ranks_, *device, clock_, data, observers_, network.get());
@@ -120,8 +120,13 @@ std::optional<TrainedRun> TrainingRank::run() {
                     path.string());
   open_folder(path, resumed, trainer);
   if (first_ && options_.show_binding && !map.empty()) options_.say(map);
+  std::optional<Parameters> collected;  // where stages of the network are on several ranks
+  const auto whole = [&]() -> const Parameters& {
+    return collected ? *collected : trainer.parameters();
+  };
   const auto save = [&] {
-    if (first_) folder_->save(trainer.parameters(), trainer.network(), data);
+    collected = trainer.collect();
+    if (first_) folder_->save(whole(), trainer.network(), data);
   };
   Summary summary;
   try {
@@ -134,12 +139,11 @@ std::optional<TrainedRun> TrainingRank::run() {
   }
   if (options_.baseline && summary.parallel)
     compare(*summary.parallel, *options_.baseline, summary.samples_per_second);
+  save();
   if (const PostDataset* posts = posts_of(*data.train); posts && first_)
-    summary.figures =
-        recommendation_figures(*posts, trainer.network(), trainer.parameters(), *device, 10);
+    summary.figures = recommendation_figures(*posts, trainer.network(), whole(), *device, 10);
   summary.read_seconds = shared_.read_seconds();
   summary.total_seconds = clock_.seconds() - start;
-  save();
   observers_.run_ended(summary);
   if (options_.trace) write_trace(path / "trace.json", trace, ranks_, clock_);
   if (!first_) return std::nullopt;

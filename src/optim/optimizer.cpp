@@ -77,9 +77,15 @@ void Optimizer::step(const Parameters& parameters, float lr, float scale) {
 }
 
 double Optimizer::gradient_norm(const Parameters& parameters) {
+  double squares = this->squares(parameters, tensor_sums_);
+  for (const double sum : tensor_sums_) squares += sum;
+  return std::sqrt(squares);
+}
+
+double Optimizer::squares(const Parameters& parameters, std::vector<double>& tensor_sums) {
   const std::span<const float> gradients = parameters.gradients();
   std::span<const size_t> ends = parameters.tensor_ends();
-  tensor_sums_.assign(ends.size(), 0);
+  tensor_sums.assign(ends.size(), 0);
   double squares = 0;
   std::vector<size_t> ends_of_rest;
   if (const size_t rest = parameters.dense_begin(); rest > 0) {  // touched rows of the first tensor
@@ -92,9 +98,8 @@ double Optimizer::gradient_norm(const Parameters& parameters) {
     for (const size_t end : ends) ends_of_rest.push_back(end - rest);
     ends = ends_of_rest;
   }
-  device_.squared_norms(gradients.subspan(parameters.dense_begin()), ends, tensor_sums_);
-  for (const double sum : tensor_sums_) squares += sum;
-  return std::sqrt(squares);
+  device_.squared_norms(gradients.subspan(parameters.dense_begin()), ends, tensor_sums);
+  return squares;
 }
 
 }  // namespace lockstep

@@ -50,6 +50,9 @@ class Optimizer {
 
   // Norm of all gradients: sums of squares per tensor, added in the order of tensors.
   double gradient_norm(const Parameters& parameters);
+  // Its terms: a sum of squares per tensor, and what is added before them (touched rows of sparse
+  // inputs).
+  double squares(const Parameters& parameters, std::vector<double>& tensor_sums);
 
   // State arrays, for checkpoints.
   std::span<const HostMirror> arrays() const { return mirrors_; }

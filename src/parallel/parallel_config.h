@@ -7,6 +7,7 @@
 #include "base/part.h"
 #include "comm/backend.h"
 #include "comm/compression.h"
+#include "parallel/pipeline/schedule.h"
 
 namespace lockstep {
 
@@ -45,6 +46,14 @@ struct ParallelConfig {
   int64_t staleness = 4;          // asynchronous: largest lead over the slowest worker, in pushes
   std::string affinity = "none";  // none, compact, scatter, or a list of cores
   double timeout = 300;           // seconds a rank waits for others
+  int64_t pipeline = 1;           // ranks that hold one replica of the network, as stages
+  Schedule schedule = Schedule::one_f_one_b;  // order of micro-batches in a pipeline
+  int64_t chunks = 0;         // parts of the network per stage; 0: 2 if interleaved, else 1
+  int64_t micro_batches = 0;  // per step and rank; 0: 4 per stage, or as train.micro_batch says
+
+  int chunks_per_stage() const {
+    return chunks > 0 ? static_cast<int>(chunks) : schedule == Schedule::interleaved ? 2 : 1;
+  }
 };
 
 }  // namespace lockstep

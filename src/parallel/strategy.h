@@ -27,6 +27,7 @@ struct StrategyTraits {
   bool sends_whole_arrays = false;   // even if sparse inputs touch only a few rows
   bool can_clip = true;              // some rank knows the norm of the whole gradient
   bool changes_learning = false;     // weights differ from one rank with the same global batch
+  bool splits_networks = false;      // a replica may be on several ranks (Mesh)
   bool searches_lines = false;       // can train with L-BFGS
   bool only_searches_lines = false;  // and with nothing else
   bool deals_portions = false;       // ranks ask for shards of the batch instead of having shares

@@ -45,6 +45,7 @@ StrategyEntry all_reduce_entry() {
                                   .reduces_in_buckets = true,
                                   .compresses = true,
                                   .penalizes_norms = true,
+                                  .splits_networks = true,
                                   .searches_lines = true};
           },
           [](const ParallelConfig& config,
@@ -57,7 +58,8 @@ StrategyEntry all_reduce_entry() {
 StrategyEntry reduce_broadcast_entry() {
   return {"reduce-broadcast", "gradients summed on rank 0 each step and sent back to all",
           [](const ParallelConfig&) {
-            return StrategyTraits{.compresses = true, .penalizes_norms = true};
+            return StrategyTraits{
+                .compresses = true, .penalizes_norms = true, .splits_networks = true};
           },
           [](const ParallelConfig& config,
              const OptimizerConfig& optimizer) -> std::unique_ptr<Strategy> {

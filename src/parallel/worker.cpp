@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel/pipeline/stages.h"
+
 namespace lockstep {
 
 void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool accumulate,
@@ -12,24 +14,17 @@ void Worker::gradients(BatchSource& source, int64_t rows, int64_t divisor, bool 
     if (parameters.touched()) parameters.touched()->clear();
   }
   result.rows += rows;
-  if (rows == 0 && buckets) buckets->arm(StepTail::of(result));
-  if (buckets) program.listen(buckets);
-  for (int64_t done = 0; done < rows;) {
-    const double start = clock.seconds();
-    const MicroBatch batch = source.next();
-    const double loaded = clock.seconds();
-    if (buckets && done + batch.rows == rows) buckets->arm(StepTail::of(result));
-    const LossSums part = program.gradients(parameters, batch.input, batch.rows, batch.targets,
-                                            batch.keys, divisor, accumulate || done > 0);
-    if (trace) trace->add("load", start, loaded);
-    note("forward and backward", loaded);
-    result.times.load += loaded - start;
-    result.gradient_seconds += clock.seconds() - loaded;
-    result.loss += part.loss;
-    result.correct += part.correct;
-    done += batch.rows;
+  if (rows == 0) {
+    if (buckets) buckets->arm(StepTail::of(result));
+    return;
   }
-  if (buckets) program.listen(nullptr);
+  pipeline.gradients(parameters, source,
+                     {.rows = rows,
+                      .divisor = divisor,
+                      .accumulate = accumulate,
+                      .buckets = buckets,
+                      .trace = trace},
+                     clock, result);
 }
 
 void Worker::share_touched() {
@@ -84,9 +79,15 @@ void Worker::expect_finite(const StepResult& result) const {
     throw NotFinite(result.loss / rows, result.gradient_norm);
 }
 
+double Worker::gradient_norm(StepResult& result) {
+  if (groups.pipeline.size() == 1) return optimizer.gradient_norm(parameters);
+  share_borrowed_tensor(*this);
+  return stages_together(*this, result);
+}
+
 void Worker::update(StepResult& result) {
   const double start = clock.seconds();
-  result.gradient_norm = optimizer.gradient_norm(parameters);
+  result.gradient_norm = gradient_norm(result);
   expect_finite(result);
   const bool clipped = clip_norm > 0 && result.gradient_norm > clip_norm;
   optimizer.step(parameters, static_cast<float>(result.learning_rate),

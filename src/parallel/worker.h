@@ -6,10 +6,11 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "nn/parameters.h"
-#include "nn/program.h"
 #include "optim/optimizer.h"
 #include "parallel/batch_source.h"
 #include "parallel/gradients/gradient_buckets.h"
+#include "parallel/mesh/mesh.h"
+#include "parallel/pipeline/pipeline.h"
 #include "parallel/step_result.h"
 #include "parallel/trace.h"
 
@@ -22,18 +23,12 @@ class NotFinite : public Failure {
       : Failure("loss {}, gradient norm {}", loss, gradient_norm) {}
 };
 
-// The groups that a rank communicates with, by what their ranks have in common. A group may be of
-// one rank.
-struct Groups {
-  Communicator& data;  // ranks with the same layers and different samples
-};
-
 // One rank of a training run: its replica of the network and the operations of a step.
 struct Worker {
   Groups groups;
   Device& device;
   const Clock& clock;
-  Program& program;
+  Pipeline& pipeline;
   Parameters& parameters;
   Optimizer& optimizer;
   double clip_norm = 0;
@@ -53,8 +48,12 @@ struct Worker {
   // host memory.
   using Reduce = std::function<Request(std::span<float>)>;
   void reduce_touched(const Reduce& reduce);
-  // Gradient norm, expect_finite(), clipping and the optimiser's step.
+  // Gradient norm, expect_finite(), clipping and the optimiser's step. The stages of a pipeline
+  // make it together: afterwards all know the figures of the step.
   void update(StepResult& result);
+  // Norm of the gradients of the whole network. Stages share the gradients of a tensor that they
+  // both have, and the figures of the step.
+  double gradient_norm(StepResult& result);
   // Throws NotFinite if the loss or gradient norm of the result is not finite.
   void expect_finite(const StepResult& result) const;
 

@@ -33,7 +33,8 @@ EpochFeed::EpochFeed(const RunConfig& config, const Dataset& data, int rank, int
     for (const int64_t rows : share.shards) largest = std::max(largest, rows);
     shares_.push_back(std::move(share));
   }
-  micro_batch_ = micro_batch_rows(config.train, largest);
+  micro_batch_ = micro_batch_rows(config, largest);
+  micro_batches_ = (largest + micro_batch_ - 1) / micro_batch_;
   steps_ = whole_epoch();
 }
 

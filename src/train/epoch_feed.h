@@ -15,7 +15,10 @@ class EpochFeed final : public BatchSource {
 
   void start(int64_t epoch, int64_t first_step);
 
-  int64_t micro_batch() const { return micro_batch_; }  // rows of the largest micro-batch
+  int64_t micro_batch() const { return micro_batch_; }      // rows of the largest micro-batch
+  int64_t micro_batches() const { return micro_batches_; }  // of the largest shard
+  // Micro-batches stay valid for this number of calls of next(). Call it before start().
+  void hold(int64_t micro_batches) { loader_.hold(micro_batches); }
   // Of the epoch that was started; train.steps may shorten the last one.
   int64_t steps() const override { return steps_; }
   int64_t whole_epoch() const { return static_cast<int64_t>(shares_.size()); }
@@ -30,7 +33,7 @@ class EpochFeed final : public BatchSource {
   Partition partition_;
   int rank_;
   std::vector<StepShare> shares_;
-  int64_t micro_batch_ = 1;
+  int64_t micro_batch_ = 1, micro_batches_ = 1;
   BatchLoader loader_;
   uint64_t epoch_ = 0;
   std::vector<int64_t> samples_;  // of the epoch

@@ -1,19 +1,23 @@
 #pragma once
 
+#include <vector>
+
 #include "config/run_config.h"
 #include "nn/parameters.h"
 
 namespace lockstep {
 
-// A network and its weights before the first step. It depends on the shape of the samples only, so
-// it can be made while they are loaded.
+// A network, and the weights of this rank's part of it before the first step. It depends on the
+// shape of the samples only, so it can be made while they are loaded.
 struct InitialNetwork {
-  InitialNetwork(const RunConfig& config, const Shape& sample, Device& device);
+  // `ranks`, `rank`: of the run.
+  InitialNetwork(const RunConfig& config, const Shape& sample, Device& device, int ranks, int rank);
 
   // Draws the weights by the run's seed, or reads them from model.from.
   void set_weights(const RunConfig& config);
 
   Network network;
+  std::vector<LayerRange> parts;  // of a pipeline; else one with all layers
   Parameters parameters;
 };
 

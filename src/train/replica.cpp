@@ -6,27 +6,43 @@
 
 namespace lockstep {
 
+Pipeline::Plan pipeline_plan(const RunConfig& config, const std::vector<LayerRange>& parts,
+                             const StepForm& step, bool sparse) {
+  return {.schedule = config.parallel.schedule,
+          .chunks = parts.size() == 1 ? 1 : config.parallel.chunks_per_stage(),
+          .parts = parts,
+          .batch = step.micro_batch,
+          .micro_batches = step.micro_batches,
+          .loss = config.train.loss,
+          .sparse = sparse};
+}
+
 Replica::Replica(const RunConfig& config, Communicator& ranks, Device& device, const Clock& clock,
-                 const SampleForm& samples, int64_t micro_batch, InitialNetwork initial)
-    : traits(traits_of(config.parallel)),
-      training_ranks(lockstep::training_ranks(config.parallel, ranks.size())),
+                 const SampleForm& samples, const StepForm& step, InitialNetwork initial)
+    : mesh(mesh_of(config.parallel, ranks.size())),
+      position(position_of(mesh, ranks.rank())),
+      groups(mesh, ranks),
+      traits(traits_of(config.parallel)),
+      training_ranks(lockstep::training_ranks(config.parallel, mesh.data)),
       strategy(make_strategy(config.parallel, config.optimizer)),
       network(std::move(initial.network)),
+      parts(std::move(initial.parts)),
       parameters(std::move(initial.parameters)),
-      program(network, config.train.loss, device, micro_batch, samples.sparse),
+      pipeline(network, pipeline_plan(config, parts, step, samples.sparse),
+               groups.groups().pipeline, device),
       optimizer(traits.averages_weights
                     ? config.optimizer
-                    : update_after_exchange(config.parallel, config.optimizer, ranks.size()),
+                    : update_after_exchange(config.parallel, config.optimizer, mesh.data),
                 device, parameters.weights().size()),
-      worker{.groups = {.data = ranks},
+      worker{.groups = groups.groups(),
              .device = device,
              .clock = clock,
-             .program = program,
+             .pipeline = pipeline,
              .parameters = parameters,
              .optimizer = optimizer,
              .clip_norm = config.train.clip_norm} {
   network.expect_outputs(samples.outputs, samples.source);
-  if (samples.sparse) parameters.expect_sparse_inputs();
+  if (samples.sparse && position.stage == 0) parameters.expect_sparse_inputs();
 }
 
 void Replica::prepare() {

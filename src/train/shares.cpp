@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/part.h"
 #include "parallel/strategy.h"
 
@@ -43,7 +44,22 @@ int64_t largest_shard_rows(const RunConfig& config, int64_t all, int64_t trainin
   return part_of(all, count, count - 1).size();
 }
 
-int64_t micro_batch_rows(const TrainConfig& train, int64_t rows) {
+int64_t micro_batch_rows(const RunConfig& config, int64_t rows) {
+  const TrainConfig& train = config.train;
+  const ParallelConfig& p = config.parallel;
+  if (p.pipeline > 1 || p.micro_batches > 0) {
+    const int64_t count =
+        p.micro_batches > 0
+            ? p.micro_batches
+            : std::max(4 * p.pipeline, (rows + train.micro_batch - 1) / train.micro_batch);
+    const int64_t each = (rows + count - 1) / count;
+    if (train.micro_batch < each)
+      throw UserError(
+          "train.micro_batch = {} and parallel.micro_batches = {} disagree: {} samples in {} "
+          "micro-batches are {} each; leave one of them out",
+          train.micro_batch, count, rows, count, each);
+    return each;
+  }
   const bool accumulates = train.accumulate > 1 && train.batch > 0;
   const int64_t most = accumulates ? std::min(train.micro_batch, train.batch) : train.micro_batch;
   const int64_t count = (rows + most - 1) / most;

@@ -20,7 +20,8 @@ std::vector<int64_t> shard_rows(const RunConfig& config, int64_t all, int64_t tr
                                 int64_t rank);
 int64_t largest_shard_rows(const RunConfig& config, int64_t all, int64_t training_ranks);
 
-// Rows per micro-batch: `rows` in equal micro-batches of at most train.micro_batch.
-int64_t micro_batch_rows(const TrainConfig& train, int64_t rows);
+// Rows per micro-batch: `rows` in parallel.micro_batches, if there is a pipeline or they are set;
+// else in equal micro-batches of at most train.micro_batch.
+int64_t micro_batch_rows(const RunConfig& config, int64_t rows);
 
 }  // namespace lockstep

@@ -18,12 +18,20 @@ SampleForm form_of(const DataSplits& data, const std::string& name) {
   return {data.train->sample_shape(), data.train->outputs(), data.train->sparse(), name};
 }
 
+int data_position(const RunConfig& config, const Communicator& ranks) {
+  return position_of(mesh_of(config.parallel, ranks.size()), ranks.rank()).data;
+}
+
+int training_ranks_of(const RunConfig& config, const Communicator& ranks) {
+  return training_ranks(config.parallel, mesh_of(config.parallel, ranks.size()).data);
+}
+
 // The user's own files may have another shape than the data set that they take the place of.
 InitialNetwork network_for(const RunConfig& config, const Dataset& samples, Device& device,
-                           std::optional<InitialNetwork> initial) {
+                           const Communicator& ranks, std::optional<InitialNetwork> initial) {
   if (initial && initial->network.input() == samples.sample_shape()) return std::move(*initial);
   initial.reset();  // first: its memory is needed again
-  InitialNetwork made(config, samples.sample_shape(), device);
+  InitialNetwork made(config, samples.sample_shape(), device, ranks.size(), ranks.rank());
   made.set_weights(config);
   return made;
 }
@@ -38,12 +46,14 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       clock_(clock),
       data_(data),
       observer_(observer),
-      feed_(config, *data.train, ranks.rank(), training_ranks(config.parallel, ranks.size())),
-      replica_(config, ranks, device, clock, form_of(data, config.data.name), feed_.micro_batch(),
-               network_for(config, *data.train, device, std::move(initial))),
+      feed_(config, *data.train, data_position(config, ranks), training_ranks_of(config, ranks)),
+      replica_(config, ranks, device, clock, form_of(data, config.data.name),
+               {feed_.micro_batch(), feed_.micro_batches()},
+               network_for(config, *data.train, device, ranks, std::move(initial))),
       checkpoint_(config_, ranks, replica_),
       epochs_(config.train.epochs),
       target_(target_of(config.train)) {
+  feed_.hold(replica_.pipeline.held_batches());
   if (target_)
     target_result_ = {.target = config.train.until, .on_test = data.validation == nullptr};
   if (target_ && !data.validation && !data.test)
@@ -110,7 +120,8 @@ double Trainer::epochs_done() const {
 }
 
 double Trainer::accuracy(int64_t correct, double samples) const {
-  return static_cast<double>(correct) / (samples * static_cast<double>(replica_.program.answers()));
+  return static_cast<double>(correct) /
+         (samples * static_cast<double>(replica_.pipeline.answers()));
 }
 
 StepResult Trainer::make_step(bool asked_to_stop) {
@@ -184,12 +195,13 @@ void Trainer::step_done(const StepResult& r) {
 // Averages the running statistics, which differ between ranks even where weights do not.
 void Trainer::merge_replicas() {
   const HostMirror& mirror = replica_.parameters.state_on_host();
-  if (ranks_.size() == 1 || !replica_.parameters.has_statistics() ||
+  Communicator& data = replica_.worker.groups.data;
+  if (data.size() == 1 || !replica_.parameters.has_statistics() ||
       !replica_.strategy->replicas_agree())
     return;
   const std::span<float> state = mirror.download();
   if (!replica_.trains()) std::ranges::fill(state, 0.0f);
-  ranks_.all_reduce(state, state).wait();
+  data.all_reduce(state, state).wait();
   for (float& value : state) value /= static_cast<float>(replica_.training_ranks);
   mirror.upload();
 }
@@ -213,7 +225,7 @@ EpochReport Trainer::train_epoch() {
   Sums sums{at_.epoch_loss, at_.epoch_correct, at_.epoch_samples,
             at_.epoch_samples - samples_before, stopped_};
   if (!replica_.traits.global_results) {
-    const std::vector<Sums> all = gather_all(ranks_, sums);
+    const std::vector<Sums> all = gather_all(replica_.worker.groups.data, sums);
     sums = {};
     for (const Sums& s : all) {
       sums.loss += s.loss;

@@ -12,6 +12,7 @@
 #include "train/checkpoint/replica_checkpoint.h"
 #include "train/epoch_feed.h"
 #include "train/observer.h"
+#include "train/whole_network.h"
 
 namespace lockstep {
 
@@ -45,7 +46,9 @@ class Trainer {
   // Whether all ranks take part in every step, and so diverge together.
   bool in_step() const { return replica_.traits.global_results; }
   const Network& network() const { return replica_.network; }
-  const Parameters& parameters() const { return replica_.parameters; }
+  const Parameters& parameters() const { return replica_.parameters; }  // of this rank's part
+  // Those of the whole network, on rank 0; see collect_network().
+  std::optional<Parameters> collect() { return collect_network(replica_); }
 
  private:
   double learning_rate(int64_t step) const;  // step of this epoch, from 1

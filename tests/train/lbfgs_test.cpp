@@ -164,11 +164,11 @@ std::vector<float> weights_after(const RunConfig& config, const std::function<vo
     const auto device = make_test_device(config.device);
     const int workers = training_ranks(config.parallel, ranks.size());
     EpochFeed feed(config, *data.train, ranks.rank(), workers);
-    InitialNetwork network(config, data.train->sample_shape(), *device);
+    InitialNetwork network(config, data.train->sample_shape(), *device, ranks.size(), ranks.rank());
     network.set_weights(config);
     Replica replica(config, ranks, *device, clock,
                     {data.train->sample_shape(), data.train->outputs(), false, "iris"},
-                    feed.micro_batch(), std::move(network));
+                    {feed.micro_batch(), feed.micro_batches()}, std::move(network));
     replica.prepare();
     feed.start(1, 0);
     OddSource odd(feed, before);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "data/data_testing.h"
+
 #include <numeric>
 
 namespace lockstep {
@@ -54,15 +57,32 @@ TEST(Shares, ReproducibleShardsDoNotDependOnTheNumberOfRanks) {
 }
 
 TEST(Shares, MicroBatchesAreEqualAndNotTooLarge) {
-  TrainConfig train;
-  train.micro_batch = 100;
-  EXPECT_EQ(micro_batch_rows(train, 100), 100);
-  EXPECT_EQ(micro_batch_rows(train, 101), 51);
-  EXPECT_EQ(micro_batch_rows(train, 3), 3);
-  EXPECT_EQ(micro_batch_rows(TrainConfig{}, 60'000), 1017);  // 59 of at most 1024
-  train.batch = 40;
-  train.accumulate = 3;  // gradients of 40 rows at a time, as without accumulation
-  EXPECT_EQ(micro_batch_rows(train, 120), 40);
+  RunConfig config;
+  EXPECT_EQ(micro_batch_rows(config, 60'000), 1017);  // 59 of at most 1024
+  config.train.micro_batch = 100;
+  EXPECT_EQ(micro_batch_rows(config, 100), 100);
+  EXPECT_EQ(micro_batch_rows(config, 101), 51);
+  EXPECT_EQ(micro_batch_rows(config, 3), 3);
+  config.train.batch = 40;
+  config.train.accumulate = 3;  // gradients of 40 rows at a time, as without accumulation
+  EXPECT_EQ(micro_batch_rows(config, 120), 40);
+}
+
+TEST(Shares, PipelinesHaveAFixedNumberOfMicroBatches) {
+  RunConfig config;
+  config.parallel.pipeline = 3;
+  EXPECT_EQ(micro_batch_rows(config, 120), 10);  // 4 per stage
+  EXPECT_EQ(micro_batch_rows(config, 121), 11);
+  EXPECT_EQ(micro_batch_rows(config, 5), 1);
+  config.train.micro_batch = 7;  // more of them, to be small enough
+  EXPECT_EQ(micro_batch_rows(config, 120), 7);
+  config.parallel.micro_batches = 4;
+  const std::string error = error_of<UserError>([&] { micro_batch_rows(config, 120); });
+  expect_says(error,
+              {"train.micro_batch = 7", "parallel.micro_batches = 4", "disagree", "30 each"});
+  config.train.micro_batch = 30;
+  config.parallel.pipeline = 1;  // as a pipeline with the same number
+  EXPECT_EQ(micro_batch_rows(config, 120), 30);
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ TEST(Trainer, TakesANetworkThatWasMadeBefore) {
   // Of another shape: the samples are not what the data set's name promises.
   for (const Shape& shape : {data.train->sample_shape(), Shape{20, 20, 1}}) {
     const auto device = make_test_device(config.device);
-    InitialNetwork made(config, shape, *device);
+    InitialNetwork made(config, shape, *device, 1, 0);
     made.set_weights(config);
     const Trainer trainer(config, *rank, *device, clock, data, silent, std::move(made));
     EXPECT_EQ(copy_of(trainer.parameters().weights_on_host()), usual.weights()) << shape.text();

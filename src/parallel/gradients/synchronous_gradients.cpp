@@ -38,9 +38,9 @@ void SynchronousGradients::exchange(Worker& worker, StepResult& result) {
     if (config_.mode == Mode::reproducible) buckets_->arm(StepTail::of(result));
     const GradientBuckets::Times times = buckets_->finish();
     result.times.compute -= times.held_up;
-    result.times.hidden = times.hidden;
-    result.times.exposed = times.exposed;
-    result.times.waiting = times.waiting;
+    result.times.hidden += times.hidden;
+    result.times.exposed += times.exposed;
+    result.times.waiting += times.waiting;
     const double start = worker.clock.seconds();
     worker.reduce_touched([&](std::span<float> part) { return exchanged_->all_reduce(part); });
     result.times.exposed += worker.clock.seconds() - start;
@@ -57,8 +57,8 @@ void SynchronousGradients::exchange(Worker& worker, StepResult& result) {
       exchanged_->reduce_and_broadcast(part);
       return Request();
     });
-    result.times.waiting = waiting;
-    result.times.exposed = worker.clock.seconds() - start - waiting;
+    result.times.waiting += waiting;
+    result.times.exposed += worker.clock.seconds() - start - waiting;
   }
   worker.note("communication", before);
   StepTail::read(tail).put_into(result);

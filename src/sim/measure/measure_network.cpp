@@ -261,7 +261,7 @@ NetworkCosts measure_network(const RunConfig& given, const DataSplits& data, int
   config.parallel = {};
   // A step of L-BFGS has an unknown number of the parts that are measured with gradient descent.
   if (is_lbfgs(config.optimizer)) config.optimizer.name = "sgd";
-  const HeldBatches held = real_batches(config, data, micro_batch_rows(config.train, rows));
+  const HeldBatches held = real_batches(config, data, micro_batch_rows(config, rows));
   const int most = std::max(1, cores / config.device.threads);
   std::vector<int> counts;
   for (int n = 1; n < most; n *= 2) counts.push_back(n);

@@ -56,7 +56,7 @@ Shares shares_of(const SimulatedPoint& point, const DataSplits& data) {
                         ? ", or --samples for a larger data set like this one"
                         : ", or a larger train.batch");
   s.micro_batch =
-      micro_batch_rows(c.train, std::max<int64_t>(1, largest_shard_rows(c, s.all, s.training)));
+      micro_batch_rows(c, std::max<int64_t>(1, largest_shard_rows(c, s.all, s.training)));
   return s;
 }
 

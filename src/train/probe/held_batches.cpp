@@ -12,7 +12,7 @@ namespace lockstep {
 HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
   const int64_t size = data.train->size();
   rows = std::min(rows, size);
-  const int64_t micro_batch = micro_batch_rows(config.train, rows);
+  const int64_t micro_batch = micro_batch_rows(config, rows);
   HeldBatches held{.provenance = data.provenance,
                    .shape = data.train->sample_shape(),
                    .classes = data.train->outputs(),
@@ -37,7 +37,7 @@ HeldBatches noise_batches(const RunConfig& config, const Shape& shape) {
                    .classes = tokens ? output.channels() : output.elements(),
                    .samples = rows * config.parallel.ranks,
                    .rows = rows,
-                   .micro_batch = micro_batch_rows(config.train, rows),
+                   .micro_batch = micro_batch_rows(config, rows),
                    .batches = std::vector<Batch>(4)};
   Rng rng(static_cast<uint64_t>(config.seed), Purpose::split);
   for (Batch& one : held.batches) {

@@ -57,14 +57,22 @@ StepShare share_of(const RunConfig& config, int64_t all, const Replica& replica,
   return share;
 }
 
+// With the largest shard of the ranks, as in training.
+StepForm step_form(const RunConfig& config, const HeldBatches& held, int64_t all,
+                   const Communicator& ranks) {
+  const int training = training_ranks(config.parallel, mesh_of(config.parallel, ranks.size()).data);
+  const int64_t largest = std::max<int64_t>(1, largest_shard_rows(config, all, training));
+  return {held.micro_batch, (largest + held.micro_batch - 1) / held.micro_batch};
+}
+
 }  // namespace
 
 StepProbe::StepProbe(const RunConfig& config, const HeldBatches& held, int64_t all,
                      Communicator& ranks, Device& device, const Clock& clock)
     : config_(config),
       clock_(clock),
-      replica_(config, ranks, device, clock, held.form(), held.micro_batch,
-               InitialNetwork(config, held.shape, device)),
+      replica_(config, ranks, device, clock, held.form(), step_form(config, held, all, ranks),
+               InitialNetwork(config, held.shape, device, ranks.size(), ranks.rank())),
       source_(std::make_unique<Source>(held, share_of(config, all, replica_, ranks.rank()),
                                        ranks.rank())) {
   replica_.worker.checks_numbers = false;  // steps on a few batches may diverge; only time matters

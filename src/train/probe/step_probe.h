@@ -27,7 +27,8 @@ class StepProbe {
   int training_ranks() const { return replica_.training_ranks; }
   const StrategyTraits& traits() const { return replica_.traits; }
   const Parameters& parameters() const { return replica_.parameters; }
-  Program& program() { return replica_.program; }  // to listen to its layers
+  const Sequence& sequence() { return replica_.pipeline.program().sequence(); }
+  void listen(PassListener* watcher) { replica_.pipeline.listen(watcher); }
   void record(Trace& trace) { replica_.worker.trace = &trace; }
 
   // Called before each micro-batch with its rows; simulation adds costs outside of kernels there.
