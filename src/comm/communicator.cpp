@@ -55,6 +55,12 @@ void read_file_part(const std::string& path, int64_t from, Bytes into) {
                     into.size(), from, done);
 }
 
+std::vector<int64_t> equal_counts(int64_t total, int ranks) {
+  std::vector<int64_t> counts;
+  for (int r = 0; r < ranks; ++r) counts.push_back(part_of(total, ranks, r).size());
+  return counts;
+}
+
 std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mine) {
   const std::vector<int64_t> sizes = gather_all(ranks, static_cast<int64_t>(mine.size()));
   std::string all(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})),

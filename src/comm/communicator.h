@@ -70,8 +70,10 @@ class Communicator : public Channel {
   virtual Request reduce_rounded(std::span<float> data, int root, Compression compression,
                                  size_t exact);
   virtual Request reduce(std::span<const float> from, std::span<float> to, int root) = 0;
-  // `to` receives this rank's part (part_of) of the sum.
-  virtual Request reduce_scatter(std::span<const float> from, std::span<float> to) = 0;
+  // `to` receives this rank's part of the sum: rank r's has counts[r] floats, in rank order. It may
+  // be that part of `from`. Power-of-two groups add neighbouring ranks first.
+  virtual Request reduce_scatter(std::span<const float> from, std::span<float> to,
+                                 std::span<const int64_t> counts) = 0;
   virtual Request broadcast(Bytes data, int root) = 0;
   // Rank r's block has counts[r] bytes. `all` holds the blocks in rank order; only the root must
   // provide it (all_gather: every rank).
@@ -98,6 +100,9 @@ class Communicator : public Channel {
 
 // read_file() of backends without collective file access.
 void read_file_part(const std::string& path, int64_t from, Bytes into);
+
+// Sizes of parts (part_of) of `total` values, one per rank of a group.
+std::vector<int64_t> equal_counts(int64_t total, int ranks);
 
 // Gathers one value per rank on every rank.
 template <typename T>

@@ -69,10 +69,11 @@ Request MessageCommunicator::reduce(std::span<const float> from, std::span<float
                std::move(scratch));
 }
 
-Request MessageCommunicator::reduce_scatter(std::span<const float> from, std::span<float> to) {
+Request MessageCommunicator::reduce_scatter(std::span<const float> from, std::span<float> to,
+                                            std::span<const int64_t> counts) {
   const int tag = tag_for(Collective::reduce_scatter, from.size_bytes());
-  return start(reduce_scatter_by_messages(*this, from, to, tag), Collective::reduce_scatter,
-               from.size_bytes(), nullptr);
+  return start(reduce_scatter_by_messages(*this, from, to, {counts.begin(), counts.end()}, tag),
+               Collective::reduce_scatter, from.size_bytes(), nullptr);
 }
 
 Request MessageCommunicator::broadcast(Bytes data, int root) {

@@ -20,7 +20,8 @@ class MessageCommunicator : public Communicator {
   Request reduce_rounded(std::span<float> data, int root, Compression compression,
                          size_t exact) override;
   Request reduce(std::span<const float> from, std::span<float> to, int root) override;
-  Request reduce_scatter(std::span<const float> from, std::span<float> to) override;
+  Request reduce_scatter(std::span<const float> from, std::span<float> to,
+                         std::span<const int64_t> counts) override;
   Request broadcast(Bytes data, int root) override;
   Request gather(ConstBytes mine, Bytes all, std::span<const int64_t> counts, int root) override;
   Request scatter(ConstBytes all, Bytes mine, std::span<const int64_t> counts, int root) override;

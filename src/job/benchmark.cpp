@@ -93,7 +93,7 @@ std::optional<RankBenchmark> run_rank_benchmark(const RunConfig& config, const H
                                                 Device& device) {
   const WallClock clock;
   RankBenchmark result;
-  const int training = training_ranks(config.parallel, mesh_of(config.parallel, ranks.size()).data);
+  const int training = training_replicas(config.parallel, ranks.size());
   const int64_t all = rows_per_step(config, held.samples, training);
   StepProbe probe(config, held, all, ranks, device, clock);
   probe.initialise();

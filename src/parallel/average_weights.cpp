@@ -137,8 +137,8 @@ StrategyTraits traits(const ParallelConfig& config) {
           .meets_each_step = false,
           .compresses = true,
           .averages_weights = true,
-          .splits_networks = true,
           .changes_learning = true,
+          .splits_networks = true,
           .period = config.average == Averaging::steps ? config.average_steps : 1,
           .less_communication = "average less often (parallel.average, parallel.average_steps)"};
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "parallel/mesh/mesh.h"
 #include "parallel/strategies.h"
 
 namespace lockstep {
@@ -77,6 +78,10 @@ int training_ranks(const ParallelConfig& config, int ranks) {
         "ranks cannot share evenly; use 1, 2, 4 or 8 ranks, or another number of shards",
         config.shards, ranks);
   return ranks - static_cast<int>(servers);
+}
+
+int training_replicas(const ParallelConfig& config, int ranks) {
+  return training_ranks(config, mesh_of(config, ranks).data);
 }
 
 void choose_strategy(ParallelConfig& config, const std::string& name) {

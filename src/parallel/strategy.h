@@ -97,6 +97,9 @@ std::unique_ptr<Strategy> make_strategy(const ParallelConfig& config,
 // `ranks` ranks.
 int training_ranks(const ParallelConfig& config, int ranks);
 
+// Number of replicas that train, each on the ranks that its mesh gives it.
+int training_replicas(const ParallelConfig& config, int ranks);
+
 // Sets the strategy and other settings that it needs.
 void choose_strategy(ParallelConfig& config, const std::string& name);
 

@@ -80,7 +80,7 @@ void Worker::expect_finite(const StepResult& result) const {
 }
 
 double Worker::gradient_norm(StepResult& result) {
-  if (groups.pipeline.size() == 1) return optimizer.gradient_norm(parameters);
+  if (pipeline.alone()) return optimizer.gradient_norm(parameters);
   share_borrowed_tensor(*this);
   return stages_together(*this, result);
 }

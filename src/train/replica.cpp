@@ -23,7 +23,7 @@ Replica::Replica(const RunConfig& config, Communicator& ranks, Device& device, c
       position(position_of(mesh, ranks.rank())),
       groups(mesh, ranks),
       traits(traits_of(config.parallel)),
-      training_ranks(lockstep::training_ranks(config.parallel, mesh.data)),
+      training_ranks(training_replicas(config.parallel, ranks.size())),
       strategy(make_strategy(config.parallel, config.optimizer)),
       network(std::move(initial.network)),
       parts(std::move(initial.parts)),

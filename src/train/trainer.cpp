@@ -22,10 +22,6 @@ int data_position(const RunConfig& config, const Communicator& ranks) {
   return position_of(mesh_of(config.parallel, ranks.size()), ranks.rank()).data;
 }
 
-int training_ranks_of(const RunConfig& config, const Communicator& ranks) {
-  return training_ranks(config.parallel, mesh_of(config.parallel, ranks.size()).data);
-}
-
 // The user's own files may have another shape than the data set that they take the place of.
 InitialNetwork network_for(const RunConfig& config, const Dataset& samples, Device& device,
                            const Communicator& ranks, std::optional<InitialNetwork> initial) {
@@ -46,7 +42,8 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
       clock_(clock),
       data_(data),
       observer_(observer),
-      feed_(config, *data.train, data_position(config, ranks), training_ranks_of(config, ranks)),
+      feed_(config, *data.train, data_position(config, ranks),
+            training_replicas(config.parallel, ranks.size())),
       replica_(config, ranks, device, clock, form_of(data, config.data.name),
                {feed_.micro_batch(), feed_.micro_batches()},
                network_for(config, *data.train, device, ranks, std::move(initial))),

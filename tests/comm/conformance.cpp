@@ -58,7 +58,7 @@ void check_sums(Communicator& ranks, size_t count) {
   data = values_of(ranks.rank(), count);
   const Part part = part_of(static_cast<int64_t>(count), ranks.size(), ranks.rank());
   std::vector<float> mine(static_cast<size_t>(part.size()), -1);
-  ranks.reduce_scatter(data, mine).wait();
+  ranks.reduce_scatter(data, mine, equal_counts(static_cast<int64_t>(count), ranks.size())).wait();
   expect(std::equal(mine.begin(), mine.end(), sum.begin() + part.begin), ranks,
          "reduce-scatter" + length);
 }
@@ -86,21 +86,26 @@ void check_compressed(Communicator& ranks, size_t count) {
 }
 
 // With values that round, so that the order of additions matters.
-void check_reduce_scatter_and_all_gather(Communicator& ranks, size_t count) {
+void check_reduce_scatter_and_all_gather(Communicator& ranks, size_t count,
+                                         const std::vector<int64_t>& counts) {
   std::vector<float> data(count), together(count), sum(count);
   for (size_t i = 0; i < count; ++i)
     data[i] = 1.0f / static_cast<float>(3 + i % 101 + 7 * static_cast<size_t>(ranks.rank()));
   ranks.all_reduce(data, sum).wait();
-  std::vector<int64_t> counts;
-  for (int r = 0; r < ranks.size(); ++r)
-    counts.push_back(part_of(static_cast<int64_t>(count), ranks.size(), r).size() *
-                     static_cast<int64_t>(sizeof(float)));
-  std::vector<float> mine(static_cast<size_t>(counts[static_cast<size_t>(ranks.rank())]) /
-                          sizeof(float));
-  ranks.reduce_scatter(data, mine).wait();
+  const auto rank = static_cast<size_t>(ranks.rank());
+  size_t begin = 0;
+  std::vector<int64_t> bytes;
+  for (size_t r = 0; r < counts.size(); ++r) {
+    if (r < rank) begin += static_cast<size_t>(counts[r]);
+    bytes.push_back(counts[r] * static_cast<int64_t>(sizeof(float)));
+  }
+  // In place: the sum replaces this rank's part of its own data.
+  const std::span<float> mine = std::span(data).subspan(begin, static_cast<size_t>(counts[rank]));
+  ranks.reduce_scatter(data, mine, counts).wait();
+  std::ranges::copy(mine, together.begin() + static_cast<std::ptrdiff_t>(begin));
   ranks
-      .all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(together)),
-                  counts)
+      .all_gather(std::as_bytes(std::span(together).subspan(begin, mine.size())),
+                  std::as_writable_bytes(std::span(together)), bytes)
       .wait();
   const std::string what = fmt::format("reduce-scatter and all-gather of {} floats", count);
   if (std::has_single_bit(static_cast<unsigned>(ranks.size())))
@@ -414,7 +419,10 @@ void check_large_sums(Communicator& ranks, const SparseMemory& memory) {
   mark(other.floats(large), 110);
   const Part part = part_of(static_cast<int64_t>(data.size()), ranks.size(), ranks.rank());
   const std::span<float> mine = data.first(static_cast<size_t>(part.size()));
-  ranks.reduce_scatter(other.floats(large), mine).wait();
+  ranks
+      .reduce_scatter(other.floats(large), mine,
+                      equal_counts(static_cast<int64_t>(data.size()), ranks.size()))
+      .wait();
   expect_marks(mine, 110, 2, ranks, "a large reduce-scatter", static_cast<size_t>(part.begin),
                static_cast<size_t>(part.end));
 }
@@ -469,7 +477,13 @@ void check_conformance(Communicator& ranks) {
   for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{13}, size_t{1000},
                              size_t{65'537}, size_t{690'590}}) {
     check_sums(ranks, count);
-    check_reduce_scatter_and_all_gather(ranks, count);
+    const auto total = static_cast<int64_t>(count);
+    check_reduce_scatter_and_all_gather(ranks, count, equal_counts(total, ranks.size()));
+    // Unequal parts, some of them empty.
+    std::vector<int64_t> unequal(static_cast<size_t>(ranks.size()), 0);
+    for (int64_t i = 0; i < total; ++i)
+      ++unequal[static_cast<size_t>(i * i / std::max<int64_t>(1, total)) % unequal.size()];
+    check_reduce_scatter_and_all_gather(ranks, count, unequal);
     check_copies(ranks, count);
     ranks.barrier().wait();
   }

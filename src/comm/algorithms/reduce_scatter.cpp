@@ -9,16 +9,22 @@
 namespace lockstep {
 
 Task reduce_scatter_by_messages(Channel& ranks, std::span<const float> from, std::span<float> to,
-                                int tag) {
+                                std::vector<int64_t> counts, int tag) {
   const int size = ranks.size(), rank = ranks.rank();
-  const Segments mine(cut(from, size, rank), swap_segment);
+  const auto part = [&](int r) {
+    int64_t begin = 0;
+    for (int before = 0; before < r; ++before) begin += counts[static_cast<size_t>(before)];
+    return from.subspan(static_cast<size_t>(begin),
+                        static_cast<size_t>(counts[static_cast<size_t>(r)]));
+  };
+  const Segments mine(part(rank), swap_segment);
   const Segments sum(to, swap_segment);
   const size_t most = sum.largest();
   const auto buffer = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(size) * most);
   std::vector<Request> sent;
   for (int distance = 1; distance < size; ++distance) {
     const int next = (rank + distance) % size;
-    const Segments leaving(cut(from, size, next), swap_segment);
+    const Segments leaving(part(next), swap_segment);
     for (size_t i = 0; i < leaving.count(); ++i)
       sent.push_back(ranks.send(std::as_bytes(leaving.at(i)), next, tag));
   }

@@ -26,7 +26,8 @@ class SelfCommunicator final : public Communicator {
   Request reduce(std::span<const float> from, std::span<float> to, int) override {
     return copied(from, to);
   }
-  Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
+  Request reduce_scatter(std::span<const float> from, std::span<float> to,
+                         std::span<const int64_t>) override {
     return copied(from, to);
   }
   Request broadcast(Bytes, int) override { return {}; }

@@ -271,8 +271,10 @@ class ThreadCommunicator final : public Communicator {
                 });
   }
 
-  Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
-    const Part part = my_part(from.size());
+  Request reduce_scatter(std::span<const float> from, std::span<float> to,
+                         std::span<const int64_t> counts) override {
+    const int64_t begin = offset(counts);
+    const Part part{begin, begin + counts[static_cast<size_t>(rank_)]};
     return meet(Collective::reduce_scatter, from.size_bytes(), post(from, to),
                 [part, to](const std::vector<Post>& posts) {
                   sum_part(posts, part, [&](int64_t at, int64_t count, const float* sum) {

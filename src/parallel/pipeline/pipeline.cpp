@@ -189,7 +189,10 @@ class Pipeline::Progress final : public PassListener {
 };
 
 Pipeline::Pipeline(const Network& network, const Plan& plan, Communicator& stages, Device& device)
-    : plan_(plan), stages_(stages), progress_(std::make_unique<Progress>(*this)) {
+    : plan_(plan),
+      stages_(stages),
+      alone_(stages.size() == 1),
+      progress_(std::make_unique<Progress>(*this)) {
   ENSURE(plan.parts.size() <= static_cast<size_t>(most_parts));
   for (size_t part = 0; part < plan.parts.size(); ++part)
     if (borrows_first_tensor(network.layers(), network.input(), plan.parts[part]))
@@ -242,15 +245,50 @@ Program& Pipeline::program() { return chunks_.front()->program(); }
 
 void Pipeline::gradients(const Parameters& parameters, BatchSource& source, const Step& step,
                          const Clock& clock, StepResult& result) {
+  if (alone_)
+    gradients_alone(parameters, source, step, clock, result);
+  else
+    gradients_together(parameters, source, step, clock, result);
+}
+
+// Micro-batches may have any sizes: the step may be of several batches.
+void Pipeline::gradients_alone(const Parameters& parameters, BatchSource& source, const Step& step,
+                               const Clock& clock, StepResult& result) {
+  Program& program = chunks_.front()->program();
+  double now = clock.seconds();
+  for (int64_t done = 0; done < step.rows;) {
+    const MicroBatch batch = source.next();
+    const double loaded = clock.seconds();
+    const bool completes = done + batch.rows == step.rows && step.buckets;
+    if (completes) step.buckets->arm(StepTail::of(result));
+    const bool listens = completes || watcher_;
+    if (listens) progress_->buckets = completes ? step.buckets : nullptr;
+    program.listen(listens ? progress_.get() : nullptr);
+    program.forward(parameters, batch.input, batch.rows, true, batch.keys);
+    const LossSums sums = program.loss_gradient(batch.targets, step.divisor);
+    if (listens) progress_->loss_done(sums);
+    program.backward(step.accumulate || done > 0);
+    result.loss += sums.loss;
+    result.correct += sums.correct;
+    result.times.load += loaded - now;
+    if (step.trace) step.trace->add("load", now, loaded);
+    now = clock.seconds();
+    if (step.trace) step.trace->add("forward and backward", loaded, now);
+    result.gradient_seconds += now - loaded;
+    done += batch.rows;
+  }
+}
+
+void Pipeline::gradients_together(const Parameters& parameters, BatchSource& source,
+                                  const Step& step, const Clock& clock, StepResult& result) {
   const int64_t count = (step.rows + plan_.batch - 1) / plan_.batch;
   const std::vector<Action>& all = actions(count);
   const auto rows_of = [&](int64_t micro_batch) {
     return std::min(plan_.batch, step.rows - micro_batch * plan_.batch);
   };
-  const bool alone = stages_.size() == 1;
   bool armed = false;
   batches_.clear();
-  double now = clock.seconds(), began = now;
+  double now = clock.seconds();
   for (size_t i = 0; i < all.size(); ++i) {
     const auto [kind, index, micro_batch] = all[i];
     Chunk& chunk = *chunks_[static_cast<size_t>(index)];
@@ -258,26 +296,22 @@ void Pipeline::gradients(const Parameters& parameters, BatchSource& source, cons
     if (kind == forward && micro_batch == static_cast<int64_t>(batches_.size())) {
       batches_.push_back(source.next());
       ENSURE(batches_.back().rows == rows_of(micro_batch));
-      began = clock.seconds();
-      if (step.trace) step.trace->add("load", now, began);
-      result.times.load += began - now;
-    } else if (!alone) {
-      began = now;
+      const double loaded = clock.seconds();
+      if (step.trace) step.trace->add("load", now, loaded);
+      result.times.load += loaded - now;
+      now = loaded;
     }
-    if (!alone) {
-      chunk.expect(all[i], rows_of(micro_batch));
-      if (i + 1 < all.size())
-        chunks_[static_cast<size_t>(all[i + 1].chunk)]->expect(all[i + 1],
-                                                               rows_of(all[i + 1].micro_batch));
-    }
+    chunk.expect(all[i], rows_of(micro_batch));
+    if (i + 1 < all.size())
+      chunks_[static_cast<size_t>(all[i + 1].chunk)]->expect(all[i + 1],
+                                                             rows_of(all[i + 1].micro_batch));
     const MicroBatch& batch = batches_[static_cast<size_t>(micro_batch)];
-    const bool completes = kind == backward && micro_batch == count - 1 && step.buckets;
-    program.listen(!alone || watcher_ || completes ? progress_.get() : nullptr);
+    program.listen(progress_.get());
     WaitTimes waited;
     if (kind == forward) {
       waited = chunk.go_forward(parameters, batch.input, micro_batch, batch.rows, true, batch.keys);
-      if (alone) continue;  // its backward pass follows, and is timed with it
     } else {
+      const bool completes = micro_batch == count - 1 && step.buckets;
       if (completes && !armed) step.buckets->arm(StepTail::of(result));
       armed = armed || completes;
       LossSums sums;
@@ -291,21 +325,18 @@ void Pipeline::gradients(const Parameters& parameters, BatchSource& source, cons
       waited = chunk.go_backward(step.accumulate || micro_batch > 0, micro_batch, batch.rows);
       progress_->buckets = nullptr;
     }
-    now = clock.seconds();
-    if (step.trace)
-      step.trace->add(alone             ? "forward and backward"
-                      : kind == forward ? "forward"
-                                        : "backward",
-                      began, now);
-    result.gradient_seconds += now - began - waited.waiting - waited.moving;
+    const double ended = clock.seconds();
+    if (step.trace) step.trace->add(kind == forward ? "forward" : "backward", now, ended);
+    result.gradient_seconds += ended - now - waited.waiting - waited.moving;
     result.times.waiting += waited.waiting;
     result.times.exposed += waited.moving;
+    now = ended;
   }
-  for (auto& chunk : chunks_) chunk->program().listen(nullptr);
-  if (alone) return;
-  const double start = clock.seconds();
-  for (auto& chunk : chunks_) chunk->finish();
-  result.times.exposed += clock.seconds() - start;
+  for (auto& chunk : chunks_) {
+    chunk->finish();
+    chunk->program().listen(nullptr);
+  }
+  result.times.exposed += clock.seconds() - now;
 }
 
 void Pipeline::pass_forward(const Parameters& parameters, const Input& input, int64_t rows,

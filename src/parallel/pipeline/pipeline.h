@@ -70,16 +70,22 @@ class Pipeline {
   int64_t held_batches();
   // The part with the first layers, or the first that this rank has.
   Program& program();
+  bool alone() const { return alone_; }
 
  private:
   class Chunk;
   class Progress;
 
+  void gradients_alone(const Parameters& parameters, BatchSource& source, const Step& step,
+                       const Clock& clock, StepResult& result);
+  void gradients_together(const Parameters& parameters, BatchSource& source, const Step& step,
+                          const Clock& clock, StepResult& result);
   PipelineShape shape_of(int64_t micro_batches) const;
   const std::vector<Action>& actions(int64_t micro_batches);
 
   Plan plan_;
   Communicator& stages_;
+  const bool alone_;  // one stage
   int borrower_ = -1;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::unique_ptr<Progress> progress_;

@@ -100,19 +100,27 @@ bool is_sparse(const KernelSpec& spec) {
 
 }  // namespace
 
-// A network may be prepared several times, also for other batch sizes: costs are scaled by rows.
+// A network may be prepared several times, also for other batch sizes: costs are scaled by rows. A
+// stage of a pipeline has some of the kernels, in the same order.
 std::unique_ptr<Kernel> CostedDevice::prepare(const KernelSpec& spec) {
   const auto without_batch = [](const std::string& kernel) {
     return kernel.substr(0, kernel.rfind(", batch"));
   };
-  const size_t index = prepared_++ % std::max<size_t>(1, cost_.kernels.size());
   const std::string kernel = without_batch(text(spec));
-  if (cost_.kernels.empty() || without_batch(cost_.kernels[index].kernel) != kernel)
+  const size_t count = cost_.kernels.size();
+  size_t skipped = 0;
+  while (skipped < count &&
+         without_batch(cost_.kernels[(next_ + skipped) % count].kernel) != kernel)
+    ++skipped;
+  if (skipped == count)
     throw Failure(
-        "the profile was measured on another network: it has '{}' where this one has '{}'; "
-        "measure it again with 'lockstep calibrate'",
-        cost_.kernels.empty() ? "nothing" : cost_.kernels[index].kernel, kernel);
-  return std::make_unique<CostedKernel>(cost_.kernels[index], cost_.inference, rows_, index == 0,
+        "the profile was measured on another network: it does not have '{}'; measure it again with "
+        "'lockstep calibrate'",
+        kernel);
+  const size_t index = (next_ + skipped) % count;
+  const bool first = next_ == 0 || index < next_;
+  next_ = index + 1 == count ? 0 : index + 1;
+  return std::make_unique<CostedKernel>(cost_.kernels[index], cost_.inference, rows_, first,
                                         is_sparse(spec), clock_,
                                         inside_ ? inside_->prepare(spec) : nullptr);
 }

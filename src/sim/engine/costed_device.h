@@ -41,7 +41,7 @@ class CostedDevice final : public HostMemoryDevice {
   int64_t rows_, parameters_;
   VirtualClock& clock_;
   Device* inside_;
-  size_t prepared_ = 0;
+  size_t next_ = 0;
 };
 
 }  // namespace lockstep

@@ -47,7 +47,7 @@ int64_t samples_of(const SimulatedPoint& point, const DataSplits& data) {
 Shares shares_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
   Shares s;
-  s.training = training_ranks(c.parallel, static_cast<int>(c.parallel.ranks));
+  s.training = training_replicas(c.parallel, static_cast<int>(c.parallel.ranks));
   s.all = rows_per_step(c, samples_of(point, data), s.training);
   if (s.all < s.training)
     throw UserError("{} ranks are more than the {} samples of {}; use fewer ranks{}", s.training,

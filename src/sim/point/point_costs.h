@@ -35,8 +35,9 @@ class PointCosts {
         costs_(costs),
         profile_(profile),
         cluster_(cluster),
-        training_ranks_(
-            training_ranks(point.config.parallel, static_cast<int>(point.config.parallel.ranks))) {}
+        training_ranks_(training_replicas(point.config.parallel,
+                                          static_cast<int>(point.config.parallel.ranks)) *
+                        point.config.parallel.pipeline) {}
 
   StepCost of_rank(int rank);
   StepCost of_slowest_rank(int node);

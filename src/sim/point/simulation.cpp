@@ -147,6 +147,8 @@ std::vector<RankOutcome> PointRun::run(const Lengths& lengths, double noise, boo
   const bool analytic = options_.engine == Engine::analytic;
   const StrategyTraits traits = traits_of(config_.parallel);
   const bool meet_each_step = traits.meets_each_step;
+  if (analytic && config_.parallel.pipeline > 1)
+    throw UserError("closed forms do not know pipelines; use --engine simgrid");
   if (analytic && traits.servers > 0 && !meet_each_step)
     throw UserError(
         "the analytic engine does not simulate asynchronous servers; use --engine simgrid");

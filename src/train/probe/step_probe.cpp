@@ -60,7 +60,7 @@ StepShare share_of(const RunConfig& config, int64_t all, const Replica& replica,
 // With the largest shard of the ranks, as in training.
 StepForm step_form(const RunConfig& config, const HeldBatches& held, int64_t all,
                    const Communicator& ranks) {
-  const int training = training_ranks(config.parallel, mesh_of(config.parallel, ranks.size()).data);
+  const int training = training_replicas(config.parallel, ranks.size());
   const int64_t largest = std::max<int64_t>(1, largest_shard_rows(config, all, training));
   return {held.micro_batch, (largest + held.micro_batch - 1) / held.micro_batch};
 }

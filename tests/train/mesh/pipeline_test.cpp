@@ -183,7 +183,6 @@ TEST(Pipeline, StopsOnAllStagesAtTheSameStep) {
     config.train.epochs = 1000;
     const DataSplits data = load_data(config.data, 1);
     std::vector<int64_t> steps(size_t(config.parallel.ranks));
-    std::atomic<bool> stop{false};
     run_thread_ranks(static_cast<int>(config.parallel.ranks), 60, [&](Communicator& ranks) {
       const WallClock clock;
       const auto device = make_test_device(config.device);

@@ -124,7 +124,8 @@ class AnalyticCommunicator final : public Communicator {
   Request reduce(std::span<const float> from, std::span<float>, int) override {
     return start(forms_.reduce(static_cast<double>(from.size_bytes())));
   }
-  Request reduce_scatter(std::span<const float> from, std::span<float> to) override {
+  Request reduce_scatter(std::span<const float> from, std::span<float> to,
+                         std::span<const int64_t>) override {
     return reduce(from, to, 0);
   }
   Request broadcast(Bytes data, int) override {
