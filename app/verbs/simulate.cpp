@@ -8,6 +8,7 @@
 #include "cluster/named_cluster.h"
 #include "config/presets.h"
 #include "job/interrupt.h"
+#include "parallel/mesh/mesh.h"
 #include "parallel/strategy.h"
 #include "progress.h"
 #include "sim/numerics.h"
@@ -27,8 +28,8 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string config;
   std::vector<std::string> changes, disturbances;
-  std::string cluster = this_machine_cluster, profile, engine, collectives = "ompi", affinity, out,
-              until;
+  std::string mesh, cluster = this_machine_cluster, profile, engine, collectives = "ompi", affinity,
+                    out, until;
   std::vector<std::string> strategies, backends;
   std::vector<int64_t> ranks, nodes, batches;
   std::vector<std::string> limits;
@@ -55,7 +56,11 @@ void list_clusters() {
 std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& config,
                                       const Cluster& cluster) {
   std::vector<int64_t> ranks = options.ranks, nodes = options.nodes;
-  if (ranks.empty() && nodes.empty()) ranks = {config.parallel.ranks};
+  if (ranks.empty() && nodes.empty()) {
+    RunConfig whole = config;
+    if (!options.mesh.empty()) set_mesh(whole.parallel, options.mesh);
+    ranks = {whole.parallel.ranks};
+  }
   if (ranks.size() > 1 && nodes.size() > 1)
     throw UserError("give a list of --ranks or of --nodes, not both");
   const auto or_own = [](const std::vector<std::string>& asked, const std::string& own) {
@@ -71,6 +76,10 @@ std::vector<SimulatedPoint> points_of(const Options& options, const RunConfig& c
         RunConfig one = config;
         choose_strategy(one.parallel, strategy);
         one.parallel.backend = *from_text<Backend>(backend);
+        if (at(ranks) > 0) one.parallel.ranks = at(ranks);
+        if (!options.mesh.empty() && at(ranks) != 1) set_mesh(one.parallel, options.mesh);
+        if (at(ranks) == 1) one.parallel.pipeline = 1;  // the baseline
+        if (one.parallel.pipeline == 1) one.parallel.schedule = ParallelConfig{}.schedule;
         check(one);
         SimulatedPoint point =
             place_point(one, cluster, at(ranks), at(nodes), options.oversubscribe);
@@ -90,6 +99,8 @@ Prediction baseline_of(const std::vector<Prediction>& results, const SimulatedPo
   try {
     RunConfig alone = like.config;
     alone.parallel.strategy = ParallelConfig{}.strategy;
+    alone.parallel.pipeline = 1;
+    alone.parallel.micro_batches = 0;
     SimulatedPoint point = place_point(alone, predictor.cluster, 1, 0, true);
     point.samples = like.samples;
     return predictor.predict(point);
@@ -343,6 +354,8 @@ Examples:
   verb->add_option("--ranks", options->ranks, "number of ranks, or a list to compare")
       ->delimiter(',')
       ->check(CLI::Range(1, 10'000'000));
+  verb->add_option("--mesh", options->mesh,
+                   "how ranks divide the network: data=2,pipeline=4 (docs/mesh.md)");
   verb->add_option("--nodes", options->nodes,
                    "number of nodes, or a list (default: as few as hold the ranks)")
       ->delimiter(',')

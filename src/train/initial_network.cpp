@@ -10,16 +10,6 @@
 namespace lockstep {
 namespace {
 
-std::vector<LayerRange> all_parts(const RunConfig& config, const Network& network) {
-  const int64_t parts = config.parallel.pipeline > 1
-                            ? config.parallel.pipeline * config.parallel.chunks_per_stage()
-                            : 1;
-  if (parts > Pipeline::most_parts)
-    throw UserError("parallel.pipeline x parallel.chunks = {} is not possible; use at most {}",
-                    parts, Pipeline::most_parts);
-  return parts_of(network, static_cast<size_t>(parts));
-}
-
 // Copies the tensors that `mine` has from those of the whole network.
 void take_part(const Parameters& whole, Parameters& mine) {
   const auto take = [](const std::vector<Parameters::Entry>& from, const HostMirror& values,
@@ -33,10 +23,20 @@ void take_part(const Parameters& whole, Parameters& mine) {
 
 }  // namespace
 
+std::vector<LayerRange> network_parts(const RunConfig& config, const Network& network) {
+  const int64_t parts = config.parallel.pipeline > 1
+                            ? config.parallel.pipeline * config.parallel.chunks_per_stage()
+                            : 1;
+  if (parts > Pipeline::most_parts)
+    throw UserError("parallel.pipeline x parallel.chunks = {} is not possible; use at most {}",
+                    parts, Pipeline::most_parts);
+  return parts_of(network, static_cast<size_t>(parts));
+}
+
 InitialNetwork::InitialNetwork(const RunConfig& config, const Shape& sample, Device& device,
                                int ranks, int rank)
     : network(config.model.layers, sample),
-      parts(all_parts(config, network)),
+      parts(network_parts(config, network)),
       parameters(network, device,
                  Pipeline::layers_of(parts, static_cast<int>(config.parallel.pipeline),
                                      position_of(mesh_of(config.parallel, ranks), rank).stage)) {}

@@ -7,6 +7,10 @@
 
 namespace lockstep {
 
+// The layers of each part of the network: one part, or those of all stages of a pipeline. Throws a
+// UserError if it cannot be cut so.
+std::vector<LayerRange> network_parts(const RunConfig& config, const Network& network);
+
 // A network, and the weights of this rank's part of it before the first step. It depends on the
 // shape of the samples only, so it can be made while they are loaded.
 struct InitialNetwork {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "parallel/strategy.h"
+#include "train/initial_network.h"
 #include "train/shares.h"
 
 namespace lockstep {
@@ -46,6 +47,8 @@ int64_t samples_of(const SimulatedPoint& point, const DataSplits& data) {
 
 Shares shares_of(const SimulatedPoint& point, const DataSplits& data) {
   const RunConfig& c = point.config;
+  if (c.parallel.pipeline > 1)  // may be impossible
+    network_parts(c, Network(c.model.layers, data.train->sample_shape()));
   Shares s;
   s.training = training_replicas(c.parallel, static_cast<int>(c.parallel.ranks));
   s.all = rows_per_step(c, samples_of(point, data), s.training);

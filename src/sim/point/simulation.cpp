@@ -113,7 +113,7 @@ class PointRun {
         shares_(shares_of(point, data)),
         costs_(known_costs(point, data, profile)),
         of_ranks_(point, costs_, profile, cluster),
-        held_(real_batches(config_, data, shares_.micro_batch)) {}
+        held_(real_micro_batches(config_, data, shares_.micro_batch)) {}
 
   // `noise`: of computing, see Disturbance.
   std::vector<RankOutcome> run(const Lengths& lengths, double noise, bool trace);

@@ -9,10 +9,11 @@
 
 namespace lockstep {
 
-HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
+namespace {
+
+HeldBatches batches_of(const RunConfig& config, const DataSplits& data, int64_t rows,
+                       int64_t micro_batch) {
   const int64_t size = data.train->size();
-  rows = std::min(rows, size);
-  const int64_t micro_batch = micro_batch_rows(config, rows);
   HeldBatches held{.provenance = data.provenance,
                    .shape = data.train->sample_shape(),
                    .classes = data.train->outputs(),
@@ -26,6 +27,18 @@ HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_
   loader.start_epoch(1);
   for (Batch& one : held.batches) one = *loader.next();
   return held;
+}
+
+}  // namespace
+
+HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
+  rows = std::min(rows, data.train->size());
+  return batches_of(config, data, rows, micro_batch_rows(config, rows));
+}
+
+HeldBatches real_micro_batches(const RunConfig& config, const DataSplits& data, int64_t rows) {
+  rows = std::min(rows, data.train->size());
+  return batches_of(config, data, rows, rows);
 }
 
 HeldBatches noise_batches(const RunConfig& config, const Shape& shape) {

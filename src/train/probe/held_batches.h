@@ -19,8 +19,11 @@ struct HeldBatches {
   SampleForm form() const { return {shape, classes, sparse, provenance}; }
 };
 
-// Real samples: the speed of sparse kernels depends on the data. `rows`: per step and rank.
+// Real samples: the speed of sparse kernels depends on the data. `rows`: per step and rank, in
+// micro-batches as the configuration says.
 HeldBatches real_batches(const RunConfig& config, const DataSplits& data, int64_t rows);
+// One micro-batch per step.
+HeldBatches real_micro_batches(const RunConfig& config, const DataSplits& data, int64_t rows);
 // Noise of a given shape, for networks without a data set.
 HeldBatches noise_batches(const RunConfig& config, const Shape& shape);
 
