@@ -323,6 +323,12 @@ std::string lasting_toml(RunConfig config) {
   config.data.workers = 0;
   config.device.threads = 1;
   config.parallel.backend = defaults.parallel.backend;
+  // Where a checkpoint allows another mesh: see ReplicaCheckpoint.
+  config.parallel.ranks = defaults.parallel.ranks;
+  config.parallel.pipeline = defaults.parallel.pipeline;
+  config.parallel.schedule = defaults.parallel.schedule;
+  config.parallel.chunks = defaults.parallel.chunks;
+  config.parallel.micro_batches = defaults.parallel.micro_batches;
   config.parallel.affinity = defaults.parallel.affinity;
   config.parallel.timeout = defaults.parallel.timeout;
   config.crossval.groups = 0;

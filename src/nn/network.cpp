@@ -1,5 +1,7 @@
 #include "nn/network.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "nn/registry.h"
 #include "nn/sequence.h"
@@ -62,6 +64,12 @@ std::vector<ParameterSpec> Network::parameters() const {
 }
 
 std::vector<ParameterSpec> Network::state() const { return state_of(layers_, input_, ""); }
+
+bool Network::has_statistics() const {
+  const std::vector<ParameterSpec> tensors = state();
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const ParameterSpec& spec) { return !spec.frozen; });
+}
 
 int64_t Network::parameter_count() const {
   int64_t total = 0;

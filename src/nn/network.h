@@ -30,6 +30,8 @@ class Network {
   std::vector<LayerTensor> weight_tensors() const;
   std::vector<LayerTensor> state_tensors() const;
   int64_t parameter_count() const;
+  // Whether part of the state changes during training.
+  bool has_statistics() const;
   double flops() const;  // forward, one sample
 
   // Throws a UserError unless there is one output per class; a vocabulary may be larger.

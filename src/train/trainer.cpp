@@ -61,7 +61,7 @@ Trainer::Trainer(const RunConfig& config, Communicator& ranks, Device& device, c
   if (config.schedule.warmup_steps > 0)
     config_.schedule.warmup_epochs =
         static_cast<double>(config.schedule.warmup_steps) / static_cast<double>(per_epoch);
-  if (config.parallel.mode == Mode::reproducible && replica_.parameters.has_statistics())
+  if (config.parallel.mode == Mode::reproducible && replica_.network.has_statistics())
     throw UserError(
         "parallel.mode = \"reproducible\" is not possible with batch normalisation, whose "
         "statistics depend on which samples meet on a rank; use layernorm, or mode \"fast\"");

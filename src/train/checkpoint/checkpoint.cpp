@@ -91,6 +91,7 @@ std::string info_text(const CheckpointInfo& info) {
   return Json{{"global_step", info.global_step},
               {"ranks", info.ranks},
               {"files", info.files},
+              {"stages", info.stages},
               {"config", info.config},
               {"metrics_bytes", info.metrics_bytes}}
              .dump(2) +
@@ -103,9 +104,11 @@ CheckpointInfo info_from(const std::string& text, const std::string& where) {
     CheckpointInfo info{.global_step = json.at("global_step").get<int64_t>(),
                         .ranks = json.at("ranks").get<int>(),
                         .files = json.at("files").get<int>(),
+                        .stages = json.value("stages", 1),
                         .config = json.at("config").get<std::string>(),
                         .metrics_bytes = json.value("metrics_bytes", int64_t{-1})};
-    if (info.global_step < 0 || info.ranks < 1 || (info.files != 1 && info.files != info.ranks))
+    if (info.global_step < 0 || info.ranks < 1 || info.stages < 1 ||
+        info.ranks % info.stages != 0 || (info.files != 1 && info.files != info.ranks))
       throw UserError("{} is damaged: its values are impossible", where);
     return info;
   } catch (const Json::exception& error) {

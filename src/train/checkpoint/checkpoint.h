@@ -34,7 +34,8 @@ struct Checkpoint {
 struct CheckpointInfo {
   int64_t global_step = 0;
   int ranks = 1;               // number of ranks of the run
-  int files = 1;               // number of files: one, or one per rank
+  int files = 1;               // number of files: one of the whole network, or one per rank
+  int stages = 1;              // ranks per replica
   std::string config;          // of the run, as from lasting_toml()
   int64_t metrics_bytes = -1;  // length of metrics.jsonl at the checkpoint; -1: unknown
 };

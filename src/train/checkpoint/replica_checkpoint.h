@@ -13,7 +13,7 @@ class ReplicaCheckpoint {
   ReplicaCheckpoint(const RunConfig& config, Communicator& ranks, Replica& replica)
       : config_(config), ranks_(ranks), replica_(replica) {}
 
-  // One file where all ranks hold the same values, else one per rank.
+  // One file of the whole network where replicas hold the same values, else one per rank.
   void write(const CheckpointPlace& place, const Position& at, const Snapshot& best);
   // Restores the newest undamaged checkpoint in the folder. `updates_per_epoch` decides whether its
   // position is possible in this run.
@@ -21,6 +21,8 @@ class ReplicaCheckpoint {
 
  private:
   std::vector<Optimizer*> all_optimizers();
+  bool needs_one_file() const;
+  void expect_possible_mesh(const CheckpointInfo& info, const fs::path& folder) const;
   void expect_possible(const Position& at, int64_t updates_per_epoch, const fs::path& file) const;
 
   const RunConfig& config_;

@@ -7,7 +7,7 @@ namespace lockstep {
 
 Snapshot take_snapshot(const Parameters& parameters, int64_t epoch) {
   return {epoch, copy_to_host(parameters.weights_on_host()),
-          copy_to_host(parameters.state_on_host())};
+          copy_to_host(parameters.state_on_host()), true};
 }
 
 void restore(const Snapshot& snapshot, Parameters& parameters) {

@@ -12,8 +12,9 @@ namespace lockstep {
 struct Snapshot {
   int64_t epoch = 0;
   std::vector<float> weights, state;
+  bool taken = false;
 
-  bool empty() const { return weights.empty(); }
+  bool empty() const { return !taken; }  // not: a stage may have no weights
 };
 
 Snapshot take_snapshot(const Parameters& parameters, int64_t epoch);

@@ -228,7 +228,7 @@ TEST_F(Checkpoints, MistakesAreExplained) {
   RunConfig other = config;
   other.parallel.ranks = 3;
   expect_says(error_of<UserError>([&] { ParallelTraining(other, folder(), true); }),
-              {"of 2 ranks", "--ranks 2"});
+              {"its 2 ranks", "has 3", "--ranks 2"});
   other = config;
   other.train.batch = 20;
   expect_says(error_of<UserError>([&] { ParallelTraining(other, folder(), true); }),
