@@ -74,6 +74,11 @@ void crossval(const Options& options) {
   if (options.groups > 0) config.crossval.groups = options.groups;
   if (options.threads > 0) config.device.threads = options.threads;
   apply(options.ranks, config);
+  if (config.parallel.pipeline > 1)
+    throw UserError(
+        "cross-validation trains each fold on ranks that hold the whole network; "
+        "parallel.pipeline = {} (--mesh) is not possible",
+        config.parallel.pipeline);
   if (holds_parts(config))
     throw UserError(
         "a cross-validation needs all samples on every rank: use another parallel.strategy than "

@@ -277,6 +277,8 @@ void simulate(const Options& options) {
         options.affinity, predictor.cluster.name);
   const std::string name = config.name + "-simulated";
   if (options.sweep) {
+    if (config.parallel.pipeline > 1 || !options.mesh.empty())
+      throw UserError("--sweep does not compare pipelines; leave --mesh (parallel.pipeline) out");
     // An interrupted sweep resumes in its folder; finished points of another setup are ignored.
     const bool goes_on = fs::exists(fs::path(options.out) / "sweep.jsonl");
     const RunClaim claim = goes_on ? RunClaim::for_resumed(options.out)

@@ -144,13 +144,7 @@ void check_pipeline(const RunConfig& config, const StrategyTraits& traits) {
         "parallel.chunks = {} needs parallel.schedule = \"interleaved\"; with \"{}\" a stage holds "
         "one part of the network",
         p.chunks, to_text(p.schedule));
-  if (p.pipeline == 1) {
-    if (p.schedule == Schedule::interleaved)
-      throw UserError(
-          "parallel.schedule = \"interleaved\" needs a pipeline of several stages; use e.g. --mesh "
-          "pipeline=2");
-    return;
-  }
+  if (p.pipeline == 1) return;  // --mesh may come later: see mesh_of()
   check(PipelineShape{.schedule = p.schedule,
                       .stages = static_cast<int>(p.pipeline),
                       .chunks = p.chunks_per_stage(),

@@ -107,9 +107,10 @@ std::optional<RankBenchmark> run_rank_benchmark(const RunConfig& config, const H
 
   const std::vector<RankTimes> times = gather_times(ranks, probe.times(), config.device.threads);
   if (ranks.rank() != 0) return std::nullopt;
-  result.figures = summarise(times, training, count,
-                             bytes_per_step(probe.parameters(), probe.traits().sends_whole_arrays),
-                             probe.share().all, config.parallel.strategy);
+  result.figures =
+      summarise(times, training * probe.stages(), count,
+                bytes_per_step(probe.parameters(), probe.traits().sends_whole_arrays),
+                probe.share().all, config.parallel.strategy, probe.stages(), probe.bubble());
   const int64_t batches_per_step = probe.traits().one_update_per_epoch ? count : 1;
   result.steps = {.device = device.description(),
                   .samples = all * batches_per_step,

@@ -115,7 +115,8 @@ std::optional<TrainedRun> TrainingRank::run() {
   std::optional<ResumedFrom> resumed;
   if (!options_.resume.empty()) resumed = trainer.resume(path / "checkpoints");
   // A run that was killed before it wrote its summary still has to save its model.
-  if (resumed && resumed->has_all_epochs && fs::exists(path / "summary.json"))
+  if (resumed && (resumed->has_all_epochs || is_finished(path, config_)) &&
+      fs::exists(path / "summary.json"))
     throw UserError("{} is finished: all its epochs are done; set train.epochs higher to continue",
                     path.string());
   open_folder(path, resumed, trainer);

@@ -92,7 +92,8 @@ void add_settings(const fs::path& path, int64_t training, RunRecord& record) {
   if (is("parallel.strategy", std::string("parameter-server")))
     training = std::max<int64_t>(
         1, training - static_cast<int64_t>(number("parallel.servers").value_or(1)));
-  const auto ranks = static_cast<double>(training);
+  // Replicas of the network; with a pipeline each is on several ranks.
+  const double ranks = static_cast<double>(training) / number("parallel.pipeline").value_or(1);
   if (const auto rate = number("optimizer.lr"))
     record.learning_rate = *rate * (is("schedule.scale_with_ranks", true) ? ranks : 1);
   record.full_batch = is("train.batch", std::string("full"));

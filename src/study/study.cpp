@@ -40,7 +40,8 @@ void check_key(const std::string& key, const std::string& value, const std::stri
 
 // The same for a key of a point, which may also name its configuration and its number of nodes.
 void check_point_key(const std::string& key, const std::string& value, const std::string& where) {
-  if (key == config_key || key == series_key) return;
+  if (key == config_key) return check_config(value, where);
+  if (key == series_key) return;
   if (key != nodes_key) return check_key(key, value, where);
   int nodes = 0;
   const char* const end = value.data() + value.size();
@@ -90,6 +91,15 @@ void replace_by(Sections& all, const Sections& quick) {
     same == all.grid.end() ? all.grid.push_back(entry) : void(*same = entry);
   }
   if (!quick.points.empty()) all.points = quick.points;
+}
+
+void refuse_in_quick(const Sections& quick) {
+  for (const auto* tables : {&quick.published, &quick.figures, &quick.grids, &quick.claims})
+    if (!tables->empty())
+      throw UserError(
+          "{}: [quick] has settings and points only; published values, figures, grids "
+          "and claims are those of the study",
+          first_line(tables->begin()->second));
 }
 
 constexpr size_t most_points = 1'000;
@@ -183,7 +193,11 @@ constexpr StudyKey study_keys[] = {
     {"title", set_text<&Study::title>},
     {"notes", set_text<&Study::notes>},
     {"verb", set_choice<&Study::verb>},
-    {"config", set_text<&Study::config>},
+    {"config",
+     [](Study& study, const std::string&, const TomlValue& value) {
+       study.config = text_of(value);
+       check_config(study.config, value.where);
+     }},
     {"spread", set_choice<&Study::spread>},
     {"scale",
      [](Study& study, const std::string&, const TomlValue& value) {
@@ -212,7 +226,7 @@ constexpr StudyKey study_keys[] = {
     {"columns",
      [](Study& study, const std::string& key, const TomlValue& value) {
        study.columns = value_as<std::vector<std::string>>(key, value);
-       for (const std::string& column : study.columns) check_column(column, value.where);
+       check_columns(study.columns, value.where);
      }},
 };
 
@@ -321,8 +335,10 @@ Study parse_study(const std::string& text, const std::string& source, bool quick
   }
   const Study full = study_of(all, source);
   check_full_study(full, all);
+  refuse_in_quick(replaced);
   replace_by(all, replaced);
   Study small = study_of(all, source);
+  check_runs(small);
   if (!quick) return full;
   compare_with(full, small);
   return small;

@@ -6,6 +6,7 @@
 #include "base/names.h"
 #include "base/nearest.h"
 #include "cluster/named_cluster.h"
+#include "config/presets.h"
 #include "config/settings.h"
 #include "study/results/columns.h"
 #include "study/results/results.h"
@@ -71,7 +72,10 @@ void check_claims(const Study& study) {
   for (const StudyPoint& point : study.points) labels.push_back(point.label);
   for (const Claim& claim : study.claims)
     for (const std::string& label : {claim.point, claim.against})
-      if (!label.empty() && std::find(labels.begin(), labels.end(), label) == labels.end())
+      if (claim.point == claim.against)
+        throw UserError("{}: a claim compares '{}' with itself; name another point", claim.where,
+                        printable(claim.point));
+      else if (!label.empty() && std::find(labels.begin(), labels.end(), label) == labels.end())
         throw UserError("{}: a claim is about a point '{}', which the study does not have; {}",
                         claim.where, printable(label), suggestion(label, labels));
 }
@@ -182,6 +186,28 @@ void check_scale(const std::string& key, const std::string& where) {
                     suggestion(key, keys));
 }
 
+void check_config(const std::string& name, const std::string& where) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.push_back(preset.name);
+  if (std::find(names.begin(), names.end(), name) == names.end() && !fs::exists(name))
+    throw UserError("{}: config = \"{}\" is neither a preset nor a file; {}", where,
+                    printable(name), suggestion(name, names));
+}
+
+void check_columns(const std::vector<std::string>& columns, const std::string& where) {
+  std::set<std::string> seen;
+  for (const std::string& column : columns) {
+    check_column(column, where);
+    if (!seen.insert(column).second)
+      throw UserError("{}: column '{}' is given twice; give it once", where, column);
+  }
+}
+
+void check_runs(const Study& study) {
+  check_same_points(study);
+  check_baselines(study);
+}
+
 void check_cluster(const std::string& name, const std::string& where) {
   try {
     named_cluster(name);
@@ -207,17 +233,18 @@ void check_points(const Study& study, const Sections& all, const std::string& so
   std::vector<std::string> sorted = labels;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end())
-    throw UserError("{}: two points are called '{}'; give each its own label", source, *twice);
+  if (twice == sorted.end()) return;
+  const auto last = std::find_if(study.points.rbegin(), study.points.rend(),
+                                 [&](const StudyPoint& point) { return point.label == *twice; });
+  throw UserError("{}: two points are called '{}'; give each its own label", last->where, *twice);
 }
 
 void check_full_study(const Study& study, const Sections& all) {
-  check_same_points(study);
+  check_runs(study);
   check_published(study, all);
   check_drawn(study, all);
   check_claims(study);
   check_placement(study, all);
-  check_baselines(study);
 }
 
 }  // namespace lockstep

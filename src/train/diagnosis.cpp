@@ -52,12 +52,33 @@ size_t slowest_rank(const ParallelFigures& f) {
   return slowest;
 }
 
+double samples_of_replica(const ParallelFigures& f) {
+  return static_cast<double>(f.global_batch * f.stages) / static_cast<double>(f.training);
+}
+
 // Compute time per sample, relative to the baseline; 0: unknown.
 double slowdown_of_computing(const ParallelFigures& f) {
   if (!f.baseline || f.baseline->batch <= 0 || f.baseline->gradient_seconds <= 0) return 0;
-  const double mine = static_cast<double>(f.global_batch) / static_cast<double>(f.training);
   const double alone = f.baseline->gradient_seconds / static_cast<double>(f.baseline->batch);
-  return mine > 0 ? f.compute_seconds / mine / alone : 0;
+  // The stages of a replica compute its samples one after the other.
+  const auto stages = static_cast<double>(f.stages);
+  return f.global_batch > 0 ? f.compute_seconds * stages / samples_of_replica(f) / alone : 0;
+}
+
+std::string why_ranks_wait(const ParallelFigures& f) {
+  const size_t slowest = slowest_rank(f);
+  const std::string& host = f.by_rank[slowest].host;
+  if (f.stages == 1)
+    return fmt::format(
+        "ranks wait {} of the time; rank {} on host {} computes {} longer than the mean: is "
+        "something else running there?",
+        percent(f.waiting_share), slowest, host, percent(f.imbalance));
+  return fmt::format(
+      "stages wait {} of the time, of which {} is the bubble of the schedule (more micro-batches "
+      "make it smaller: parallel.micro_batches); stage {} (rank {} on host {}) computes {} longer "
+      "than the mean, and the others wait for it",
+      percent(f.waiting_share), percent(f.bubble), static_cast<int64_t>(slowest) % f.stages,
+      slowest, host, percent(f.imbalance));
 }
 
 // One sentence for each significant loss of time, the largest first.
@@ -85,21 +106,14 @@ std::vector<std::string> reasons(const ParallelFigures& f) {
                       "exposed communication; {}",
                       static_cast<double>(f.bytes_per_step) / 1e6, f.compute_seconds * 1e3,
                       percent(f.exposed_share), communication_advice(f)));
-    if (f.waiting_share > worth_a_word) {
-      const size_t slowest = slowest_rank(f);
-      found.emplace_back(f.waiting_share,
-                         fmt::format("ranks wait {} of the time; rank {} on host {} computes {} "
-                                     "longer than the mean: is something else running there?",
-                                     percent(f.waiting_share), slowest, f.by_rank[slowest].host,
-                                     percent(f.imbalance)));
-    }
+    if (f.waiting_share > worth_a_word) found.emplace_back(f.waiting_share, why_ranks_wait(f));
   }
   if (f.loading_share > worth_a_word)
     found.emplace_back(f.loading_share, fmt::format("{} of the time goes into loading samples; try "
                                                     "data.workers = 2",
                                                     percent(f.loading_share)));
   if (const double slowdown = slowdown_of_computing(f); slowdown > 1.25) {
-    const double mine = static_cast<double>(f.global_batch) / static_cast<double>(f.training);
+    const double mine = samples_of_replica(f);
     found.emplace_back(
         f.computing_share * (1 - 1 / slowdown),
         fmt::format("computing {:.0f} samples takes {:.3g} ms, alone it took {:.3g}: the cores "
@@ -166,10 +180,12 @@ std::vector<NamedFigure> gather_figures(Communicator& ranks, const std::vector<N
 }
 
 ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int64_t steps,
-                          int64_t bytes_per_step, int64_t global_batch,
-                          const std::string& strategy) {
+                          int64_t bytes_per_step, int64_t global_batch, const std::string& strategy,
+                          int64_t stages, double bubble) {
   ParallelFigures f{.ranks = static_cast<int64_t>(ranks.size()),
                     .training = training,
+                    .stages = stages,
+                    .bubble = bubble,
                     .strategy = strategy,
                     .bytes_per_step = bytes_per_step,
                     .global_batch = global_batch};

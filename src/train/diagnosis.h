@@ -14,10 +14,12 @@ std::vector<RankTimes> gather_times(Communicator& ranks, const StepTimes& mine, 
 std::vector<NamedFigure> gather_figures(Communicator& ranks, const std::vector<NamedFigure>& mine);
 
 // Times of all ranks as shares of the training time, with advice if parallel training is slower
-// than it should be. The first `training` ranks have samples.
+// than it should be. The first `training` ranks have samples; `stages` of them form a replica, and
+// wait a share of `bubble` of the time by their schedule.
 ParallelFigures summarise(const std::vector<RankTimes>& ranks, int training, int64_t steps,
                           int64_t bytes_per_step, int64_t global_batch,
-                          const std::string& strategy = "all-reduce");
+                          const std::string& strategy = "all-reduce", int64_t stages = 1,
+                          double bubble = 0);
 
 // Adds speed-up and efficiency relative to a run of one rank, and a reason if the run was slower
 // than the baseline.

@@ -85,6 +85,8 @@ struct Baseline {
 struct ParallelFigures {
   int64_t ranks = 1, hosts = 1;
   int64_t training = 1;  // number of ranks that have samples
+  int64_t stages = 1;    // ranks per replica of the network
+  double bubble = 0;     // share of the time that stages wait by their schedule
   int64_t cores = 1;     // number of cores that the ranks may use, on all machines
   std::string backend, strategy;
   int ranks_per_node = 0;       // that algorithms were chosen for; 0: it differs

@@ -294,10 +294,10 @@ ResumedFrom Trainer::resume(const fs::path& folder) {
 
 ParallelFigures Trainer::parallel_figures() {
   const std::vector<RankTimes> all = gather_times(ranks_, times_, config_.device.threads);
-  ParallelFigures figures =
-      summarise(all, replica_.training_ranks, at_.global_step,
-                bytes_per_step(replica_.parameters, replica_.traits.sends_whole_arrays),
-                feed_.share(0).all, config_.parallel.strategy);
+  ParallelFigures figures = summarise(
+      all, replica_.training_ranks * replica_.mesh.pipeline, at_.global_step,
+      bytes_per_step(replica_.parameters, replica_.traits.sends_whole_arrays), feed_.share(0).all,
+      config_.parallel.strategy, replica_.mesh.pipeline, replica_.pipeline.bubble());
   figures.backend = ranks_.backend();
   figures.ranks_per_node = ranks_.ranks_per_node();
   figures.all_reduce = ranks_.all_reduce_algorithm(replica_.parameters.gradients().size_bytes());

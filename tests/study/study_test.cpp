@@ -174,6 +174,24 @@ TEST(Study, RefusesWhatWouldNotBeShown) {
   expect_says(error(text + "[[points]]\nnodes = 2\n"), {"line 5", "simulate_on"});
 }
 
+TEST(Study, RefusesWhatCouldNotBeRunOrCompared) {
+  const std::string text = "config = \"iris-mlp\"\n[grid]\nseed = [1, 2]\n";
+  expect_says(error("config = \"iris-mpl\"\n[grid]\nseed = [1]\n"), {"line 1", "iris-mlp"});
+  expect_says(error(text + "[[points]]\nconfig = \"iris-mpl\"\n"), {"line 5", "iris-mlp"});
+  expect_says(error("columns = [\"gain\", \"gain\"]\n" + text), {"line 1", "'gain'", "twice"});
+  expect_says(error(text + "[[points]]\nlabel = \"seed=1\"\nseed = 3\n"),
+              {"line 5", "two points are called 'seed=1'"});
+  expect_says(error(text + "[[claims]]\ntext = \"t\"\ncolumn = \"gain\"\npoint = \"seed=1\"\n"
+                           "against = \"seed=1\"\nat_most = 1\n"),
+              {"line 5", "with itself"});
+  for (const char* table : {"published", "figures", "grids", "claims"})
+    expect_says(error(text + "[[quick." + table + "]]\nlabel = \"a\"\n"),
+                {"line 5", "[quick] has settings and points only"});
+  expect_says(error(text + "[[quick.points]]\nlabel = \"a\"\nseed = 7\n[[quick.points]]\n"
+                           "label = \"b\"\nseed = 7\n"),
+              {"line 8", "same settings"});
+}
+
 TEST(Study, RefusesContradictoryBaselines) {
   const std::string head = "config = \"iris-mlp\"\ncolumns = [\"speed_up\"]\n";
   const std::string points =

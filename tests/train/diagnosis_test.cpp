@@ -108,5 +108,16 @@ TEST(Diagnosis, ImbalanceCountsOnlyRanksThatTrain) {
   EXPECT_NEAR(figures.computing_share, 20.0 / 22, 1e-9);
 }
 
+TEST(Diagnosis, OfAPipelineNamesItsBubbleAndTheSlowestStage) {
+  // Two replicas of two stages; the second stage of the second replica computes longest.
+  std::vector<RankTimes> ranks = {rank(6, 0, 4), rank(8, 0, 2), rank(6, 0, 4), rank(9, 0, 1)};
+  for (RankTimes& r : ranks) r.cores[0] = 0b1111;
+  const ParallelFigures f = summarise(ranks, 4, 100, 1'000'000, 256, "all-reduce", 2, 0.2);
+  for (const char* part :
+       {"stages wait 28%", "20% is the bubble", "parallel.micro_batches", "stage 1 (rank 3"})
+    EXPECT_TRUE(says(f.diagnosis, part)) << f.diagnosis;
+  EXPECT_FALSE(says(f.diagnosis, "something else"));
+}
+
 }  // namespace
 }  // namespace lockstep

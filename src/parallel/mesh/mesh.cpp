@@ -13,6 +13,7 @@ namespace {
 const std::vector<std::string> axes = {"data", "pipeline"};
 
 std::map<std::string, int64_t> parse(const std::string& text) {
+  if (text.empty()) throw UserError("--mesh is empty; expected e.g. --mesh pipeline=2");
   std::map<std::string, int64_t> sizes;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
@@ -39,6 +40,10 @@ std::map<std::string, int64_t> parse(const std::string& text) {
 }  // namespace
 
 Mesh mesh_of(const ParallelConfig& config, int ranks) {
+  if (config.pipeline == 1 && config.schedule != ParallelConfig{}.schedule)
+    throw UserError(
+        "parallel.schedule = \"{}\" needs a pipeline of several stages; use e.g. --mesh pipeline=2",
+        to_text(config.schedule));
   const int64_t per_replica = config.pipeline;
   if (per_replica > ranks)
     throw UserError(

@@ -240,6 +240,8 @@ int64_t Pipeline::held_batches() {
   return std::max<int64_t>(1, most_held(actions(plan_.micro_batches)));
 }
 
+double Pipeline::bubble() const { return bubble_of(shape_of(plan_.micro_batches)); }
+
 int64_t Pipeline::answers() const { return chunks_.front()->program().answers(); }
 Program& Pipeline::program() { return chunks_.front()->program(); }
 

@@ -71,6 +71,7 @@ class Pipeline {
   // The part with the first layers, or the first that this rank has.
   Program& program();
   bool alone() const { return alone_; }
+  double bubble() const;  // see bubble_of()
 
  private:
   class Chunk;

@@ -74,6 +74,11 @@ std::vector<Action> actions_of(const PipelineShape& shape, int stage) {
   return actions;
 }
 
+double bubble_of(const PipelineShape& shape) {
+  const double waits = static_cast<double>(shape.stages - 1) / shape.chunks;
+  return waits / (waits + static_cast<double>(shape.micro_batches));
+}
+
 int64_t most_in_flight(const std::vector<Action>& actions, int chunk) {
   int64_t now = 0, most = 0;
   for (const Action& action : actions) {

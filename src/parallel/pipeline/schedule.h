@@ -43,6 +43,9 @@ std::vector<Action> actions_of(const PipelineShape& shape, int stage);
 // Throws a UserError if the schedule cannot run with these numbers.
 void check(const PipelineShape& shape);
 
+// Share of a step's time that stages of equal speed wait at its begin and end.
+double bubble_of(const PipelineShape& shape);
+
 // Largest number of micro-batches of the chunk that have gone forward and not yet backward.
 int64_t most_in_flight(const std::vector<Action>& actions, int chunk);
 // Number of latest micro-batches that are still needed when the next one begins.

@@ -113,9 +113,11 @@ class Drawing {
   std::vector<double> marks_of_y() const {
     if (!f_.logarithmic) return ticks(low_y_, high_y_, 5);
     const double first = std::floor(std::log10(low_y_)), last = std::log10(high_y_);
-    const double decades = last - first, stride = std::ceil(decades / 8);
+    const double decades = last - first;
+    const int stride = std::max(1, static_cast<int>(std::ceil(decades / 8)));
     std::vector<double> all;
-    for (double exponent = first; exponent <= last; exponent += stride)
+    for (int exponent = static_cast<int>(first); exponent <= static_cast<int>(std::floor(last));
+         exponent += stride)
       for (const double times : {1.0, 2.0, 5.0})
         if (const double value = std::pow(10, exponent) * times;
             value >= low_y_ && value <= high_y_ && (times == 1 || decades <= 4))

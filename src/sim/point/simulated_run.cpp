@@ -63,9 +63,15 @@ Summary summary_of(const SimulatedPoint& point, const Prediction& r, const Clust
     for (size_t i = 0; i < r.by_rank.size(); ++i)
       ranks.push_back({host_of(point, i), cores_of(point, places, cluster, i),
                        static_cast<int>(r.threads), r.by_rank[i]});
+    const PipelineShape shape{.schedule = c.parallel.schedule,
+                              .stages = static_cast<int>(c.parallel.pipeline),
+                              .chunks = c.parallel.chunks_per_stage(),
+                              .micro_batches = c.parallel.micro_batches > 0
+                                                   ? c.parallel.micro_batches
+                                                   : 4 * c.parallel.pipeline};
     s.parallel = summarise(ranks, static_cast<int>(ranks.size()), 1,
                            network.parameter_count() * static_cast<int64_t>(sizeof(float)),
-                           r.global_batch, c.parallel.strategy);
+                           r.global_batch, c.parallel.strategy, shape.stages, bubble_of(shape));
     s.parallel->ranks = r.ranks;
     s.parallel->hosts = r.nodes;
     s.parallel->backend = fmt::format("{} (simulated)", to_text(c.parallel.backend));

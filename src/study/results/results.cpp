@@ -119,6 +119,10 @@ StudyResults collect_results(const Study& study, const fs::path& folder) {
   StudyResults all{.study = study, .data = {}, .points = {}};
   std::set<std::string> columns(study.columns.begin(), study.columns.end()), data;
   columns.insert(study.time);
+  for (const FigureSpec& figure : study.figures)
+    columns.insert(figure.columns.begin(), figure.columns.end());
+  for (const GridSpec& grid : study.grids) columns.insert(grid.value);
+  for (const Claim& claim : study.claims) columns.insert(claim.column);
   for (const StudyPoint& point : study.points) {
     PointResult result{.point = point};
     std::map<std::string, std::vector<double>> values;

@@ -25,6 +25,8 @@ class StepProbe {
   const StepTimes& times() const { return times_; }                     // of the last run
   const StepShare& share() const;
   int training_ranks() const { return replica_.training_ranks; }
+  int stages() const { return replica_.mesh.pipeline; }  // ranks per replica
+  double bubble() const { return replica_.pipeline.bubble(); }
   const StrategyTraits& traits() const { return replica_.traits; }
   const Parameters& parameters() const { return replica_.parameters; }
   const Sequence& sequence() { return replica_.pipeline.program().sequence(); }

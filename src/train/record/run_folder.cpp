@@ -415,4 +415,13 @@ SavedRun load_run(const fs::path& path) {
   return run;
 }
 
+bool is_finished(const fs::path& run, const RunConfig& wanted) {
+  const fs::path path = run / "summary.json";
+  if (wanted.train.steps > 0 || !fs::is_regular_file(path)) return false;
+  const Json json = Json::parse(read_text(path), nullptr, false);
+  if (!json.is_object() || !json.contains("epochs") || !json["epochs"].is_number()) return false;
+  return json.value("ending", "") == to_text(Ending::finished) &&
+         json["epochs"].get<double>() >= static_cast<double>(wanted.train.epochs);
+}
+
 }  // namespace lockstep

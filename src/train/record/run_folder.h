@@ -79,4 +79,8 @@ SavedRun load_run(const fs::path& path);
 std::string config_head(const std::string& run);
 std::string run_of_config(const std::string& text);
 
+// Whether the run's summary says that it has ended, with at least as many epochs as are wanted. Its
+// newest checkpoint may be older.
+bool is_finished(const fs::path& run, const RunConfig& wanted);
+
 }  // namespace lockstep

@@ -198,6 +198,18 @@ TEST_F(Results, NamePointsOfASeriesByIt) {
   EXPECT_EQ(figures[0].second.series[0].points.size(), 2u);
 }
 
+TEST_F(Results, HaveTheColumnsOfGridsAndFiguresToo) {
+  study_ = parse_study(
+      "config = \"iris-mlp\"\ncolumns = [\"total_seconds\"]\n[grid]\nparallel.ranks = [1, 2]\n"
+      "[[grids]]\nname = \"g\"\ntitle = \"G\"\nrows = \"parallel.ranks\"\n"
+      "columns = \"parallel.ranks\"\nvalue = \"test_accuracy\"\n",
+      "t.toml", false);
+  run("ranks=1", 0, 5);
+  const StudyResults r = collect_results(study_, folder());
+  EXPECT_TRUE(r.points[0].values.contains("test_accuracy"));
+  EXPECT_EQ(results_grids(r)[0].second.rows[0][1].find("["), std::string::npos);
+}
+
 TEST_F(Results, MakeGrids) {
   study_ = parse_study(
       "config = \"iris-mlp\"\ncolumns = [\"test_accuracy\"]\n"

@@ -56,7 +56,7 @@ struct MeshRun {
 };
 
 TEST_F(MeshCheckpoints, AreResumedOnAnyMesh) {
-  const std::vector<Sizes> meshes = {{1, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {2, 3}};
+  const std::vector<Sizes> meshes = {{1, 1}, {1, 3}, {2, 2}, {4, 1}};
   const MeshRun whole(config_for({1, 1}), folder() / "whole", false);
   int runs = 0;
   for (const Sizes& before : meshes) {

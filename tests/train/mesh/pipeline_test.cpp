@@ -224,7 +224,9 @@ TEST(Pipeline, RefusesWhatCannotBeCombined) {
   RunConfig chunks = config;
   chunks.parallel.chunks = 2;
   refused(chunks, {"parallel.chunks = 2", "interleaved"});
-  refused(with(mlp(), 1, Schedule::interleaved, 2), {"interleaved", "--mesh pipeline=2"});
+  expect_says(
+      error_of<UserError>([] { mesh_of(with(mlp(), 1, Schedule::interleaved, 2).parallel, 1); }),
+      {"interleaved", "--mesh pipeline=2"});
   RunConfig norm = with(base({"dense 20", "batchnorm relu", "dense 10"}), 2, Schedule::gpipe, 4);
   norm.parallel.mode = Mode::reproducible;
   EXPECT_THROW(MeshTraining{norm}, UserError);
