@@ -16,9 +16,9 @@ namespace lockstep {
 // each in its own slot, which keeps what backward() needs from forward(). The input must stay valid
 // until backward() returns.
 //
-// A part that does not begin with the network's first layer gets its inputs from the part before, in
-// device memory, and its backward() computes their gradients. One that does not end with the last
-// layer has no loss; its backward() is given the gradients of its outputs.
+// A part that does not begin with the network's first layer gets its inputs from the part before,
+// in device memory, and its backward() computes their gradients. One that does not end with the
+// last layer has no loss; its backward() is given the gradients of its outputs.
 class Program {
  public:
   // `sparse`: the inputs are sparse rows. `slots`: number of micro-batches in flight. `part`: index
