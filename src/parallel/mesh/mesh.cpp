@@ -64,10 +64,6 @@ MeshPosition position_of(const Mesh& mesh, int rank) {
   return {.data = rank / mesh.pipeline, .stage = rank % mesh.pipeline};
 }
 
-int rank_at(const Mesh& mesh, const MeshPosition& position) {
-  return position.data * mesh.pipeline + position.stage;
-}
-
 std::string to_text(const Mesh& mesh) {
   return fmt::format("data={}, pipeline={}", mesh.data, mesh.pipeline);
 }

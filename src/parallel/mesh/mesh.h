@@ -26,7 +26,6 @@ struct MeshPosition {
 // size.
 Mesh mesh_of(const ParallelConfig& config, int ranks);
 MeshPosition position_of(const Mesh& mesh, int rank);
-int rank_at(const Mesh& mesh, const MeshPosition& position);
 std::string to_text(const Mesh& mesh);  // "data=2, pipeline=4"
 // "data=2,pipeline=4", in any order; what is left out is 1, or what the number of ranks gives.
 void set_mesh(ParallelConfig& config, const std::string& text);

@@ -61,7 +61,6 @@ class Pipeline {
   // Messages between stages have tags below twice this number.
   static constexpr int most_parts = 240;
 
-  int stages() const { return stages_.size(); }
   // The stage with a copy of the network's first tensor, which stage 0 owns; -1: none.
   int borrower() const { return borrower_; }
   int64_t batch() const { return plan_.batch; }

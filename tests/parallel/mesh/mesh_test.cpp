@@ -17,8 +17,10 @@ TEST(Mesh, ReplicasAreNeighbours) {
   EXPECT_EQ(position_of(mesh, 2).data, 0);
   EXPECT_EQ(position_of(mesh, 3).data, 1);
   EXPECT_EQ(position_of(mesh, 3).stage, 0);
-  for (int rank = 0; rank < mesh.ranks(); ++rank)
-    EXPECT_EQ(rank_at(mesh, position_of(mesh, rank)), rank);
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    const MeshPosition at = position_of(mesh, rank);
+    EXPECT_EQ(at.data * mesh.pipeline + at.stage, rank);
+  }
 }
 
 TEST(Mesh, IsReadFromText) {

@@ -7,7 +7,8 @@ namespace {
 
 // Two steps of 1 + 2 ms per micro-batch of 2 rows (the profile's kernels are for 8), links that
 // take next to no time.
-double step_ms(Schedule schedule, int64_t stages, int64_t micro_batches, int64_t replicas = 1) {
+double step_ms(Schedule schedule, int64_t stages, int64_t micro_batches, int64_t replicas = 1,
+               Engine engine = Engine::simgrid) {
   FixedProfile fixed;
   RunConfig& config = fixed.config;
   config.model.layers = {"dense 30 relu", "dense 30 relu", "dense 30 relu", "dense 3"};
@@ -23,7 +24,8 @@ double step_ms(Schedule schedule, int64_t stages, int64_t micro_batches, int64_t
   cluster.link = {1e12, 1e-9};
   SimulatedPoint point = place_point(config, cluster, stages * replicas, stages * replicas, false);
   point.samples = 64 * micro_batches;
-  return 1e3 * simulate_point(point, fixed.data, fixed.profile, cluster, {}).step_seconds;
+  return 1e3 *
+         simulate_point(point, fixed.data, fixed.profile, cluster, {.engine = engine}).step_seconds;
 }
 
 TEST(PipelineSimulation, TakesTheTimeOfItsBubble) {
@@ -60,6 +62,9 @@ TEST(PipelineSimulation, NeverHangs) {
 
 TEST(PipelineSimulation, RefusesTooManyStagesAndClosedForms) {
   expect_says(error_of<UserError>([] { step_ms(Schedule::gpipe, 5, 4); }), {"4 steps", "5 parts"});
+  expect_says(
+      error_of<UserError>([] { step_ms(Schedule::one_f_one_b, 2, 4, 1, Engine::analytic); }),
+      {"closed forms do not know pipelines", "--engine simgrid"});
 }
 
 }  // namespace
